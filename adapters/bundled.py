@@ -52,7 +52,7 @@ class Sample:
     folder: Path
     """The folder of the source."""
     version: tuple[str, ...]
-    least: int
+    min_version: int
     """Minimum version of the program that runs the sample."""
     words: tuple[str, ...]
     """The command that starts the sample.
@@ -65,8 +65,8 @@ class Sample:
     """
     remedy: str = ""
     """Advice to the user if the sample cannot be compiled."""
-    series: str = ""
-    """Part of the version that precedes `least`, such as `1.` for Go 1.21; usually empty."""
+    version_prefix: str = ""
+    """Part of the version that precedes `min_version`, such as `1.` for Go 1.21; usually empty."""
 
     def command(self) -> list[str]:
         """Return the command that starts the sample. Errors: `NotBuilt`."""
@@ -75,12 +75,16 @@ class Sample:
 
     def why_not_runnable(self) -> str | None:
         """Return why this machine cannot run the sample; None if it can."""
-        wanted = f"it needs {self.program} {self.series}{self.least} or newer"
+        wanted = f"it needs {self.program} {self.version_prefix}{self.min_version} or newer"
         if shutil.which(self.program) is None:
             return f"{wanted}, which is not on PATH"
         found = major_version(self.program, *self.version)
-        if found is None or found < self.least:
-            which = "of an unknown version" if found is None else f"version {self.series}{found}"
+        if found is None or found < self.min_version:
+            which = (
+                "of an unknown version"
+                if found is None
+                else f"version {self.version_prefix}{found}"
+            )
             return f"{wanted}; the one on the PATH is {which}"
         return None
 
@@ -90,7 +94,7 @@ BUNDLED_SAMPLES: Mapping[str, Sample] = {
         program="java",
         folder=SAMPLES_FOLDER / "java",
         version=("-version",),
-        least=17,
+        min_version=17,
         words=("java", *QUICK_START_OPTIONS, "-cp", "{built}", "Main"),
         build=("--module", "jdk.compiler/com.sun.tools.javac.Main", "-d", "{built}", "Main.java"),
         remedy="install a full JDK (a Java runtime has no compiler)",
@@ -99,18 +103,18 @@ BUNDLED_SAMPLES: Mapping[str, Sample] = {
         program="node",
         folder=SAMPLES_FOLDER / "javascript",
         version=("--version",),
-        least=20,
+        min_version=20,
         words=("node", "{source}/main.mjs"),
     ),
     "go": Sample(
         program="go",
         folder=SAMPLES_FOLDER / "go",
         version=("version",),
-        least=21,
+        min_version=21,
         words=("{built}",),
         build=("build", "-o", "{built}", "."),
         remedy="set GOCACHE to a writable folder",
-        series="1.",
+        version_prefix="1.",
     ),
 }
 """Sample implementations, by the name that follows `sample:` in an adapter's name."""

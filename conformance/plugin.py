@@ -12,7 +12,7 @@ import pytest
 from pulsar_conformance import specs
 from pulsar_conformance.conformance.common.events import Verdict
 from pulsar_conformance.conformance.engine.plan import (
-    CAMPAIGN_FILE,
+    CAMPAIGN_FILE_OPTION,
     BadPlan,
     add_options,
     option_attribute,
@@ -35,7 +35,7 @@ from pulsar_conformance.specs.errors import print_note
 from pulsar_conformance.specs.text import printable
 
 SESSION = pytest.StashKey["Session"]()
-LEFT = pytest.StashKey[bool]()
+ENDED_EARLY = pytest.StashKey[bool]()
 """Set if the session ended early because no adapter could load what its name refers to."""
 
 NOTHING_MORE = -2
@@ -127,7 +127,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("conformance", "conformance of load balancers")
     add_options(group.addoption)
     group.addoption(
-        CAMPAIGN_FILE, dest=option_attribute(CAMPAIGN_FILE), help="results of a campaign"
+        CAMPAIGN_FILE_OPTION,
+        dest=option_attribute(CAMPAIGN_FILE_OPTION),
+        help="results of a campaign",
     )
 
 
@@ -178,12 +180,12 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
     config = session.config
     if config.option.collectonly or not session.items:
         return None
-    unloadable = config.stash[SESSION].unloadable()
-    for why in unloadable:
+    load_errors = config.stash[SESSION].load_errors()
+    for why in load_errors:
         print_note(why)
-    if not unloadable:
+    if not load_errors:
         return None
-    config.stash[LEFT] = True
+    config.stash[ENDED_EARLY] = True
     config.option.verbose = NOTHING_MORE
     return True
 
@@ -191,7 +193,7 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Set the exit status of a session that ended early because nothing could be loaded."""
-    if LEFT in session.config.stash:
+    if ENDED_EARLY in session.config.stash:
         session.exitstatus = pytest.ExitCode.USAGE_ERROR
 
 

@@ -52,7 +52,7 @@ class Session:
             self._prepare()
         return run.verdict(rule)
 
-    def unloadable(self) -> list[str]:
+    def load_errors(self) -> list[str]:
         """Return the errors if no adapter can load what its name refers to; empty if one can."""
         if not self._alone:
             return []

@@ -88,7 +88,7 @@ def together(loads: Iterable[Rates]) -> Rates:
 WINDOWS: Mapping[str, int] = {"shortTermData": 10, "longTermData": 1000}
 """The default maximum number of samples of each time frame. [DATA-03]"""
 
-PUSHED: Mapping[str, Callable[[Rate, Rate, Rate, int], Rate]] = {
+SUM_AFTER_SAMPLE: Mapping[str, Callable[[Rate, Rate, Rate, int], Rate]] = {
     "sliding": lambda total, oldest, new, _window: total - oldest + new,
     "fading": lambda total, _oldest, new, window: total * Fraction(window - 1, window) + new,
 }
@@ -122,7 +122,7 @@ class Frame:
         oldest = self.taken.popleft() if full else rates
         self.taken.append(rates)
         self.totals = tuple(
-            PUSHED[self.kind](total, old, new, self.window) if full else total + new
+            SUM_AFTER_SAMPLE[self.kind](total, old, new, self.window) if full else total + new
             for total, old, new in zip(self.totals, oldest.each(), rates.each(), strict=True)
         )
 

@@ -18,10 +18,10 @@ from pulsar_conformance import specs
 from pulsar_conformance.reference.derivation import Derivation
 from pulsar_conformance.reference.numbers import Fraction, exact
 from pulsar_conformance.reference.ranges import (
+    HASH_OF_RELEASES,
+    HASH_OF_RULE,
     HASH_RULE,
-    HASHED,
-    HASHED_BY_RELEASES,
-    HASHED_BY_RULE,
+    UNSTATED_HASH,
 )
 
 Value = str | float | int | bool | None
@@ -173,7 +173,7 @@ class Context:
     """
     dropped: frozenset[str] = frozenset()
     """Rules of earlier documents that the documents of the profile withdrew."""
-    hashed: str = HASHED
+    hash_note: str = UNSTATED_HASH
     """Note for derivations on how topic names are hashed."""
     _asked: dict[bytes, Iterator[int]] = field(
         default_factory=lambda: defaultdict(count), init=False, repr=False, compare=False
@@ -211,18 +211,18 @@ def _context(profile: str, readings: tuple[tuple[str, str], ...], neutral: bool)
         release = ReleasedWays.of(profile, neutral)
     followed = Readings.of(profile, dict(readings))
     dropped = bundled.dropped(profile)
-    return Context(bundled.defaults(profile), followed, release, dropped, _hashed(profile))
+    return Context(bundled.defaults(profile), followed, release, dropped, _hash_note(profile))
 
 
-def _hashed(profile: str) -> str:
+def _hash_note(profile: str) -> str:
     """Return the note on how topic names are hashed under a profile.
 
     If no rule names the hash function, the note says that other functions are allowed.
     """
     if specs.load().profile(profile).kind == "released":
-        return HASHED_BY_RELEASES
+        return HASH_OF_RELEASES
     stated = any(rule.id == HASH_RULE for rule in specs.load().rules_of(profile))
-    return HASHED_BY_RULE if stated else HASHED
+    return HASH_OF_RULE if stated else UNSTATED_HASH
 
 
 Answer = Callable[[Context, Case], Derivation]

@@ -31,7 +31,7 @@ Minutes: TypeAlias = Fraction
 
 ZERO = Fraction(0)
 
-LONG = 10**15
+MIN_WITH_EXPONENT = 10**15
 """Numbers of at least this size are printed with a power of ten."""
 
 
@@ -65,7 +65,7 @@ def plain(number: Fraction, digits: int = 2) -> str:
     Up to three decimal places are printed exactly; longer numbers are rounded to `digits` places,
     as in 72.73 for 800 / 11.
     """
-    if number >= LONG:
+    if number >= MIN_WITH_EXPONENT:
         return f"{Decimal(int(number.numerator)) / int(number.denominator):.4g}"
     nearest = float(number)
     text = f"{nearest:.{EXACT_PLACES if round(nearest, EXACT_PLACES) == nearest else digits}f}"

@@ -15,15 +15,15 @@ FULL_UPPER = 0xFFFFFFFF
 HASHES = FULL_UPPER + 1
 """Number of hash values of a namespace. [BUNDLE-01]"""
 
-HASHED = "the suite's own, CRC-32 of the whole name; other implementations may differ"
+UNSTATED_HASH = "the suite's own, CRC-32 of the whole name; other implementations may differ"
 """Note on the hashes in a derivation, if the documents name no hash function."""
 
 HASH_RULE = "BUNDLE-11"
 """The rule that states the hash function."""
 
-HASHED_BY_RULE = f"CRC-32 of the whole name ({HASH_RULE})"
+HASH_OF_RULE = f"CRC-32 of the whole name ({HASH_RULE})"
 
-HASHED_BY_RELEASES = "CRC-32 of the whole name (NamespaceBundleFactory.getLongHashCode)"
+HASH_OF_RELEASES = "CRC-32 of the whole name (NamespaceBundleFactory.getLongHashCode)"
 
 
 def hex_of(value: int) -> str:

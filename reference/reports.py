@@ -34,7 +34,7 @@ MAX_MINUTES = "loadBalancerReportUpdateMaxIntervalMinutes"
 MAX_BUNDLES = "loadBalancerMaxNumberOfBundlesInBundleLoadReport"
 """The settings above decide when load data are written, and how many bundles a report contains."""
 
-SHOWN = 60
+MAX_VALUE_LENGTH = 60
 """Maximum number of characters of a wrong value in an error."""
 
 BUNDLE = re.compile(r"[^/]+(/[^/]+){1,2}/0x[0-9a-f]{8}_0x[0-9a-f]{8}")
@@ -179,7 +179,7 @@ def _stats(value: object, place: str) -> dict[str, dict[str, Any]]:
 
 def _quoted(value: object) -> str:
     text = repr(value)
-    return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
+    return text if len(text) <= MAX_VALUE_LENGTH else f"{text[:MAX_VALUE_LENGTH]}..."
 
 
 READ: Mapping[str, Callable[[object, str], Any]] = {

@@ -199,11 +199,11 @@ class Cycle:
         return sorted(bundles, key=lambda bundle: (-self.traffic(bundle), bundle))
 
 
-def _itself(cycle: Cycle, bundle: str) -> Sequence[str]:
+def _own_unload(cycle: Cycle, bundle: str) -> Sequence[str]:
     return (bundle,) if bundle in cycle.recent else ()
 
 
-def _its_topics(cycle: Cycle, bundle: str) -> Sequence[str]:
+def _covering_unloads(cycle: Cycle, bundle: str) -> Sequence[str]:
     """Return recent unloads of bundles that contained a bundle's range, such as its parent."""
     part = HashRange.parse(bundle)
     return [
@@ -214,8 +214,8 @@ def _its_topics(cycle: Cycle, bundle: str) -> Sequence[str]:
 
 
 MOVED_WITH: Mapping[str, Callable[[Cycle, str], Sequence[str]]] = {
-    "bundle": _itself,
-    "topic": _its_topics,
+    "bundle": _own_unload,
+    "topic": _covering_unloads,
 }
 
 

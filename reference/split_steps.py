@@ -70,7 +70,7 @@ def _between_topics(split: Split, context: Context) -> Iterator[Step]:
         why = "fewer than two" if count < 2 else "all with the same hash"
         yield Step("topics", f"{count}, {why}: nothing is split")
         return
-    yield Step("hashes", context.hashed)
+    yield Step("hashes", context.hash_note)
     place = topics_below(split.hashes)
     below, above = hex_of(split.hashes[place - 1]), hex_of(split.hashes[place])
     yield Step("topics", f"{count}, of which {place} go below and {count - place} above")
@@ -90,7 +90,7 @@ def _given(split: Split, _context: Context) -> Iterator[Step]:
 def _between_loads(split: Split, context: Context) -> Iterator[Step]:
     limits, cuts = split.limits, where_limits_are_exceeded(split, context.readings)
     assert limits is not None, "loads come with their limits"
-    yield Step("hashes", context.hashed)
+    yield Step("hashes", context.hash_note)
     yield Step("limits", f"{messages(limits.messages)} and {throughput(limits.throughput)} a part")
     for place, rates in split.loads:
         carried = f"{messages(rates.messages)}, {throughput(rates.throughput)}"

@@ -95,7 +95,7 @@ RELIEF: Mapping[str, Callable[[Levels, Broker], list[str]]] = {
 The keys are the alternatives of the reading `lower-boundary-amount`. [THRESHOLD-09, 13]
 """
 
-FEW = 2
+MAX_REPEATED_TERMS = 2
 """Maximum number of consecutive equal usages that a sum prints one by one."""
 
 
@@ -263,7 +263,10 @@ def preface(cycle: Cycle) -> Iterator[Step]:
 def _sum(usages: Iterable[Percent]) -> str:
     """Format the terms of a sum; many equal terms are shortened, as in 80 x 10 + 0."""
     runs = [(plain(usage), len(list(equal))) for usage, equal in groupby(usages)]
-    terms = ([f"{usage} x {count}"] if count > FEW else [usage] * count for usage, count in runs)
+    terms = (
+        [f"{usage} x {count}"] if count > MAX_REPEATED_TERMS else [usage] * count
+        for usage, count in runs
+    )
     return " + ".join(chain.from_iterable(terms))
 
 

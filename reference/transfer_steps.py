@@ -38,7 +38,7 @@ from pulsar_conformance.reference.transfer import (
     transferable,
 )
 
-FEW = 5
+MAX_NAMED_BROKERS = 5
 """Maximum number of brokers that a step names; longer lists are cut."""
 
 
@@ -211,5 +211,9 @@ def _refused(cycle: Cycle, bundle: str, target: str) -> str:
 
 def _some(names: Sequence[str]) -> str:
     """Format a list of brokers, shortened if it is long."""
-    listed = ", ".join(names[:FEW])
-    return f"{listed} and {len(names) - FEW} more" if len(names) > FEW else listed
+    listed = ", ".join(names[:MAX_NAMED_BROKERS])
+    return (
+        f"{listed} and {len(names) - MAX_NAMED_BROKERS} more"
+        if len(names) > MAX_NAMED_BROKERS
+        else listed
+    )

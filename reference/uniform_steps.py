@@ -68,19 +68,19 @@ def _rates_step(spread: Imbalance) -> Step:
     least, most = spread.messages
     written = DIFFERENCE_WRITTEN[spread.cycle.readings["uniform-difference"]]
     apart = f", {written(most, least)}" if least else ""
-    passed = _passed(spread, spread.rate_differs, RATE_THRESHOLD)
-    return Step("message rates", f"{messages(least)} to {messages(most)}{apart}: {passed}")
+    compared = _threshold_text(spread, spread.rate_differs, RATE_THRESHOLD)
+    return Step("message rates", f"{messages(least)} to {messages(most)}{apart}: {compared}")
 
 
 def _throughputs_step(spread: Imbalance) -> Step:
     least, most = spread.throughput
     written = MULTIPLE_WRITTEN[spread.cycle.readings["uniform-multiplier"]]
     apart = f", {written(most, least)}" if least else ""
-    passed = _passed(spread, spread.throughput_differs, THROUGHPUT_THRESHOLD)
-    return Step("throughputs", f"{throughput(least)} to {throughput(most)}{apart}: {passed}")
+    compared = _threshold_text(spread, spread.throughput_differs, THROUGHPUT_THRESHOLD)
+    return Step("throughputs", f"{throughput(least)} to {throughput(most)}{apart}: {compared}")
 
 
-def _passed(spread: Imbalance, differs: bool, name: str) -> str:
+def _threshold_text(spread: Imbalance, differs: bool, name: str) -> str:
     threshold = plain(spread.cycle.settings.number(name))
     return f"over the threshold, {threshold}" if differs else f"not over the threshold, {threshold}"
 

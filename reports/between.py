@@ -25,7 +25,7 @@ TO = Path("reports/changes")
 
 Json = Mapping[str, Any]
 
-LONG = "org.apache.pulsar.broker.loadbalance.impl."
+PACKAGE = "org.apache.pulsar.broker.loadbalance.impl."
 """Package that is omitted from class names in values."""
 
 NEW, RENAMED = (
@@ -202,7 +202,7 @@ def _unexplained(change: Json) -> Row:
 def _value(value: object) -> str:
     if value in (None, ""):
         return "unset" if value is None else "empty"
-    return f"`{value if isinstance(value, str) else json.dumps(value)}`".replace(LONG, "")
+    return f"`{value if isinstance(value, str) else json.dumps(value)}`".replace(PACKAGE, "")
 
 
 def _table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:

@@ -17,8 +17,8 @@ from pulsar_conformance.specs.lines import read_sheet
 
 PUBLISHED = Path("reports", "published")
 PAGE = PUBLISHED / "README.md"
-LISTS = Path("fixtures", "deviations")
-DEVIATIONS = f"../../{LISTS.as_posix()}"
+DEVIATIONS_FOLDER = Path("fixtures", "deviations")
+DEVIATIONS = f"../../{DEVIATIONS_FOLDER.as_posix()}"
 
 BROKEN = "known_deviation"
 WORDS = {"pass": "kept", "not_applicable": "-", "unexercised": "not reached"}
@@ -57,7 +57,9 @@ def reasons_by_release(
     found: Mapping[str, Mapping[str, str]],
 ) -> dict[str, dict[str, str]]:
     """Return the reason for each broken rule, by release. Errors: `SpecError`."""
-    lists = {release: read_sheet(LISTS, f"pulsar-{release}.yaml").data for release in found}
+    lists = {
+        release: read_sheet(DEVIATIONS_FOLDER, f"pulsar-{release}.yaml").data for release in found
+    }
     return {
         release: {
             one["rule"]: " ".join(one["reason"].split())

@@ -73,7 +73,7 @@ COUNT = re.compile(r"[^\s;][^;]* breaks .*? to it")
 """Pattern of the part of the result that stays on one line, so that tools can find it there."""
 
 Line = Mapping[str, Any]
-Run = tuple[str, str]
+ImplementationKey = tuple[str, str]
 """Adapter and profile."""
 
 
@@ -193,7 +193,7 @@ def word_of(line: Line) -> str:
     return str(line["verdict"])
 
 
-def implementation_names(implementations: Iterable[Line]) -> dict[Run, str]:
+def implementation_names(implementations: Iterable[Line]) -> dict[ImplementationKey, str]:
     """Return the names of implementations. If names are equal, the adapter is appended."""
     called = {(one["adapter"], one["profile"]): str(one["name"]) for one in implementations}
     alike: dict[str, set[str]] = defaultdict(set)
@@ -205,7 +205,9 @@ def implementation_names(implementations: Iterable[Line]) -> dict[Run, str]:
     }
 
 
-def _profile(profile: str, names: Mapping[Run, str], verdicts: Sequence[Line]) -> Iterator[str]:
+def _profile(
+    profile: str, names: Mapping[ImplementationKey, str], verdicts: Sequence[Line]
+) -> Iterator[str]:
     """Yield the lines of a profile's table; many implementations are split into several tables."""
     cells: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
     for line in verdicts:
@@ -266,7 +268,7 @@ def _totals(verdicts: Sequence[Line]) -> Iterator[str]:
     yield from paragraph(f"{told}; {counted(reached, 'case')} judged", 2, "")
 
 
-def _absent(names: Mapping[Run, str], verdicts: Iterable[Line]) -> Iterator[str]:
+def _absent(names: Mapping[ImplementationKey, str], verdicts: Iterable[Line]) -> Iterator[str]:
     """Yield lines on what each implementation does not offer; tables mark such areas with `-`."""
     reasons: dict[tuple[str, str], dict[str, bool]] = defaultdict(dict)
     counts: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
@@ -294,7 +296,7 @@ def _absent(names: Mapping[Run, str], verdicts: Iterable[Line]) -> Iterator[str]
 
 
 def _other_verdicts(
-    names: Mapping[Run, str], profiles: Sequence[str], verdicts: Iterable[Line]
+    names: Mapping[ImplementationKey, str], profiles: Sequence[str], verdicts: Iterable[Line]
 ) -> Iterator[str]:
     """Yield lines about each verdict other than a pass. Rules with equal reasons share a line,
     except deviations.

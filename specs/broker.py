@@ -67,16 +67,16 @@ class BrokerSetting:
         """True if a known release has the setting; a milestone lacks settings that its final
         release added.
         """
-        return _place(self.since) <= _place(release)
+        return _release_index(self.since) <= _release_index(release)
 
 
 def _held(by_release: Mapping[str, T], release: str, none: T) -> T:
     """Return the value of the last entry up to a release, else the first value, else `none`."""
-    held = [one for one in by_release if _place(one) <= _place(release)]
+    held = [one for one in by_release if _release_index(one) <= _release_index(release)]
     return by_release[held[-1]] if held else next(iter(by_release.values()), none)
 
 
-def _place(release: str) -> int:
+def _release_index(release: str) -> int:
     """Return the index of a release among the known releases; their number if it is unknown."""
     known = known_releases()
     return known.index(release) if release in known else len(known)

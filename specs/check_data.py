@@ -144,10 +144,10 @@ def _check_profiles(specs: Specs, sheet: Sheet) -> None:
                 raise sheet.error((profile.id, "based_on"), problem)
             seen.add(step)
             step = specs.profiles[step].based_on
-        _check_release(specs, sheet, profile)
+        _check_profile_entries(specs, sheet, profile)
 
 
-def _check_release(specs: Specs, sheet: Sheet, profile: Profile) -> None:
+def _check_profile_entries(specs: Specs, sheet: Sheet, profile: Profile) -> None:
     """Check that the settings, readings, ways and rules in a profile exist, with valid values."""
     said = profile.ways or profile.hidden
     if profile.kind != "released" and said:

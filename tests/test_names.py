@@ -78,7 +78,6 @@ SHARED = {
     "switched_off": "draws a cluster that would act, were it not switched off",
     "takes": "true if a bundle goes, by its strategy",
     "throughput": "formats bytes per second",
-    "together": "sum of rates",
     "unloads": "the documented unloads of each broker, by its strategy",
     "with_weights": "draws clusters with weights of resources",
 }

@@ -19,8 +19,8 @@ from pulsar_conformance.adapters.cluster.managers import (
 from pulsar_conformance.adapters.cluster.timers import Timers
 from pulsar_conformance.adapters.pulsar.jvm import Java, field, java_class, java_list
 
-STATS = "org.apache.pulsar.policies.data.loadbalancer.NamespaceBundleStats"
-USAGE = "org.apache.pulsar.policies.data.loadbalancer.ResourceUsage"
+STATS_CLASS = "org.apache.pulsar.policies.data.loadbalancer.NamespaceBundleStats"
+USAGE_CLASS = "org.apache.pulsar.policies.data.loadbalancer.ResourceUsage"
 
 IDLE_NIC = 10e6
 """Capacity in kbit/s of a host's network card, which is idle and never the most used resource."""
@@ -90,15 +90,15 @@ class LiveBroker:
         """
         host = self.manager.host()
         usage, capacity = float(throughput), float(self.capacity)
-        host.setCpu(java_class(USAGE)(usage, capacity))
-        host.setBandwidthIn(java_class(USAGE)(0.0, IDLE_NIC))
-        host.setBandwidthOut(java_class(USAGE)(0.0, IDLE_NIC))
-        host.setMemory(java_class(USAGE)(0.0, IDLE_MEMORY))
+        host.setCpu(java_class(USAGE_CLASS)(usage, capacity))
+        host.setBandwidthIn(java_class(USAGE_CLASS)(0.0, IDLE_NIC))
+        host.setBandwidthOut(java_class(USAGE_CLASS)(0.0, IDLE_NIC))
+        host.setMemory(java_class(USAGE_CLASS)(0.0, IDLE_MEMORY))
         stats = field(self.service.getBrokerService(), "pulsarStats")
         stats = stats.get(self.service.getBrokerService())
         traffic = field(stats, "bundleStats").get(stats)
         for bundle, rates in table.items():
-            one = java_class(STATS)()
+            one = java_class(STATS_CLASS)()
             for key, value in rates.items():
                 setattr(one, key, value)
             traffic.put(bundle, one)

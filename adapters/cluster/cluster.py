@@ -228,11 +228,12 @@ class LiveCluster:
     def depose_leader(self) -> None:
         """Make the leader lose its leadership, and wait until all brokers know the new leader."""
         node = LOAD_MANAGERS[self._manager].leader
-        before = self.metadata.since(node)
+        before = self.metadata.creation_transaction(node)
         counts = {name: broker.notified.count.get(node, 0) for name, broker in self._up()}
         self.metadata.remove(node)
         self.alarm.wait_until(
-            lambda: (self.metadata.since(node) or 0) > (before or 0), "a broker is elected"
+            lambda: (self.metadata.creation_transaction(node) or 0) > (before or 0),
+            "a broker is elected",
         )
         self.alarm.wait_until(
             lambda: all(

@@ -158,7 +158,7 @@ class Metadata:
         if state is not None:
             self._ensemble.getZkServer().closeSession(state.getEphemeralOwner())
 
-    def since(self, path: str) -> int | None:
+    def creation_transaction(self, path: str) -> int | None:
         """Return the transaction that created a node; None if there is no such node."""
         state = self._client.exists(path, False)
         return None if state is None else int(state.getCzxid())

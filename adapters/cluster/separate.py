@@ -38,122 +38,122 @@ class SeparateBroker:
             "capacity": capacity,
             "manager": manager,
         }
-        self._line = ChildProcess(words)
-        self.manager = SeparateManager(self._line, manager)
-        self.timers = SeparateTimers(self._line)
-        self.notified = SeparateNotifications(self._line)
+        self._child = ChildProcess(words)
+        self.manager = SeparateManager(self._child, manager)
+        self.timers = SeparateTimers(self._child)
+        self.notified = SeparateNotifications(self._child)
 
     @property
     def leads(self) -> bool:
         """True if the broker considers itself the leader."""
-        return bool(self._line.ask("broker", "leads"))
+        return bool(self._child.ask("broker", "leads"))
 
     @property
     def known_leader(self) -> str | None:
         """The registered name of the broker that this one considers the leader."""
-        found: str | None = self._line.ask("broker", "known_leader")
+        found: str | None = self._child.ask("broker", "known_leader")
         return found
 
     def setting(self, name: str) -> Any:
         """Return a setting's effective value as JSON; as text if JSON cannot express it."""
-        return self._line.ask("broker", "setting", name)
+        return self._child.ask("broker", "setting", name)
 
     def set_load(self, throughput: float, table: Mapping[str, Mapping[str, float]]) -> None:
         """Set the load that the broker's sensors report from now on."""
-        self._line.ask("broker", "set_load", throughput, table)
+        self._child.ask("broker", "set_load", throughput, table)
 
     def stop(self) -> None:
         """Shut the broker down gracefully."""
-        self._line.ask("broker", "stop")
-        self._line.end()
+        self._child.ask("broker", "stop")
+        self._child.end()
 
     def leave(self) -> None:
         """Stop the broker without handing its bundles over, since all brokers stop."""
-        self._line.ask("broker", "leave")
-        self._line.end()
+        self._child.ask("broker", "leave")
+        self._child.end()
 
     def crash(self) -> None:
         """Kill the broker's process."""
-        self._line.kill()
+        self._child.kill()
 
     def release_resources(self) -> None:
         """Kill the broker's process; nothing else remains to be released."""
-        self._line.kill()
+        self._child.kill()
 
 
 class SeparateManager:
     """The load manager of a broker in another process."""
 
-    def __init__(self, line: ChildProcess, manager: str) -> None:
-        self._line = line
+    def __init__(self, child: ChildProcess, manager: str) -> None:
+        self._child = child
         kind = LOAD_MANAGERS[manager]
         self.leader, self.release_seconds = kind.leader, kind.release_seconds
 
     def report(self) -> None:
         """Write the measured load."""
-        self._line.ask("manager", "report")
+        self._child.ask("manager", "report")
 
     def finish_pending_work(self) -> None:
         """Wait until pending tasks are complete."""
-        self._line.ask("manager", "finish_pending_work")
+        self._child.ask("manager", "finish_pending_work")
 
     def receive(self) -> None:
         """Process the messages that other brokers have sent."""
-        self._line.ask("manager", "receive")
+        self._child.ask("manager", "receive")
 
     def make_memory_older(self, minutes: float) -> None:
         """Make everything that the manager remembers older by some minutes."""
-        self._line.ask("manager", "make_memory_older", minutes)
+        self._child.ask("manager", "make_memory_older", minutes)
 
     def locks(self) -> Mapping[str, Lock] | None:
         """Return the bundles and owners that the manager knows."""
-        found = self._line.ask("manager", "locks")
+        found = self._child.ask("manager", "locks")
         return None if found is None else {name: Lock(*one) for name, one in found.items()}
 
     @property
     def is_idle(self) -> bool:
         """True if no message to other brokers is pending."""
-        return bool(self._line.ask("manager", "is_idle"))
+        return bool(self._child.ask("manager", "is_idle"))
 
     def known_brokers(self) -> set[str]:
         """Return the brokers whose reports the manager has."""
-        return set(self._line.ask("manager", "known_brokers"))
+        return set(self._child.ask("manager", "known_brokers"))
 
     def recently_shed(self) -> set[str]:
         """Return the bundles that the manager remembers having shed."""
-        return set(self._line.ask("manager", "recently_shed"))
+        return set(self._child.ask("manager", "recently_shed"))
 
 
 class SeparateTimers:
     """The timers of a broker in another process."""
 
-    def __init__(self, line: ChildProcess) -> None:
-        self._line = line
+    def __init__(self, child: ChildProcess) -> None:
+        self._child = child
 
     def set_aside(self, clock: float) -> None:
         """Intercept all tasks that were scheduled since the last call."""
-        self._line.ask("timers", "set_aside", clock)
+        self._child.ask("timers", "set_aside", clock)
 
     def due(self, by: float) -> Iterator[Timer]:
         """Yield the tasks that are due by the minute `by` of the story."""
-        for one in self._line.ask("timers", "due", by):
+        for one in self._child.ask("timers", "due", by):
             yield Timer(*one)
 
     def run(self, timer: Timer) -> None:
         """Run a task and wait until it is complete."""
-        self._line.ask("timers", "run", timer.task)
+        self._child.ask("timers", "run", timer.task)
 
 
 class SeparateNotifications:
     """The notifications of its metadata store that a broker in another process has received."""
 
-    def __init__(self, line: ChildProcess) -> None:
-        self._line = line
+    def __init__(self, child: ChildProcess) -> None:
+        self._child = child
 
     @property
     def count(self) -> Mapping[str, int]:
         """The number of notifications about each metadata node."""
-        found: dict[str, int] = self._line.ask("notified", "count")
+        found: dict[str, int] = self._child.ask("notified", "count")
         return found
 
 

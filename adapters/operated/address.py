@@ -12,7 +12,7 @@ from pulsar_conformance.adapters.options import parse_options
 URL_SCHEMES = ("http:", "https:")
 KEYS = ("cluster", "token-file", "tls-trust", "changes")
 CHANGES_ALLOWED = "allowed"
-PATIENCE = 10.0
+DEFAULT_TIMEOUT_SECONDS = 10.0
 """Default time limit for a broker's answer, in seconds."""
 
 
@@ -31,7 +31,7 @@ class Address:
     changes: bool = False
 
     @classmethod
-    def parse(cls, text: str, seconds: float = PATIENCE) -> Address:
+    def parse(cls, text: str, seconds: float = DEFAULT_TIMEOUT_SECONDS) -> Address:
         """Parse the text after `cluster:`. Errors: `BadUrl`, whose message contains no secrets."""
         url, *rest = text.split(",")
         given = dict(parse_options(rest, KEYS, CLUSTER_URL_FORM, BadUrl, "after a URL"))

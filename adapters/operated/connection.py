@@ -10,7 +10,7 @@ from pulsar_conformance.adapters.admin_api.remote import AdminApi, BadUrl
 from pulsar_conformance.adapters.connection import Connection, Limits
 from pulsar_conformance.adapters.errors import AdapterError
 from pulsar_conformance.adapters.operated import stories
-from pulsar_conformance.adapters.operated.address import PATIENCE, Address
+from pulsar_conformance.adapters.operated.address import DEFAULT_TIMEOUT_SECONDS, Address
 from pulsar_conformance.adapters.operated.asked import AnswerableQuestions
 from pulsar_conformance.adapters.operated.cluster_state import Reader
 from pulsar_conformance.adapters.operated.looking import ClusterObserver, NoCluster
@@ -106,7 +106,7 @@ class OperatedConnection(Connection):
 
 def connect_operated(rest: str, name: str, profile: str, limits: Limits) -> Connection:
     """Connect to a user's cluster by its admin URL. Errors: `AdapterError`."""
-    seconds = PATIENCE if limits == Limits() else limits.base
+    seconds = DEFAULT_TIMEOUT_SECONDS if limits == Limits() else limits.base
     try:
         address = Address.parse(rest, seconds)
     except BadUrl as wrong:

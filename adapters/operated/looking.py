@@ -29,7 +29,7 @@ UNLOADS_BY_REASON = "brk_lb_unload_broker_breakdown_total"
 """
 
 GLOBAL = "global"
-GROUPS_EVERY = 10
+READ_GROUPS_EVERY = 10
 """Anti-affinity groups are read in one out of this number of observations.
 
 Reading them takes a request for each namespace.
@@ -191,7 +191,7 @@ class ClusterObserver:
         self, owners: Mapping[str, Iterable[str]], troubles: dict[str, str]
     ) -> dict[str, frozenset[str]]:
         spaces = {bundle.rpartition("/")[0] for held in owners.values() for bundle in held}
-        every = self._looks % GROUPS_EVERY == 0
+        every = self._looks % READ_GROUPS_EVERY == 0
         asked = [
             one for one in spaces if _is_user_namespace(one) and (every or one not in self._groups)
         ]

@@ -92,7 +92,7 @@ def broker(cases: DataFrame, chosen: PlanBasis) -> DataFrame:
         *(F.when(there, shapes.known_rates(load[name], kilobyte)).alias(name) for name in FRAMES),
     )
     summed = rows.groupBy("cycle").agg(
-        *(averages.together(F.col(name)).alias(name) for name in FRAMES)
+        *(averages.sum_of_rates(F.col(name)).alias(name) for name in FRAMES)
     )
     answer = json_answer(**{name: F.col(name) for name in FRAMES})
     return summed.select("cycle", answer.alias("answer"))

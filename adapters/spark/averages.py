@@ -257,7 +257,7 @@ def _shared_columns(
     return found
 
 
-def together(rates: Column) -> Column:
+def sum_of_rates(rates: Column) -> Column:
     """Return a struct with the sum of each rate over rows; a sum of no rates is 0. [DATA-08]"""
     return F.struct(
         *(F.coalesce(F.sum(rates[name]), constant_double(0)).alias(name) for name in RATE_FIELDS)

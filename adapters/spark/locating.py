@@ -19,7 +19,7 @@ HASHED_NAME: Mapping[str, Callable[[Column], Column]] = {
 [BUNDLE-07, BUNDLE-08]
 """
 
-BUNDLES_FURTHER: Mapping[str, Callable[[Column], Column]] = {
+PARTITION_OFFSET: Mapping[str, Callable[[Column], Column]] = {
     "hashed": lambda _topic: F.lit(0).cast("bigint"),
     "spread": lambda topic: F.coalesce(
         F.regexp_extract(topic, PARTITION, 1).try_cast("bigint"), F.lit(0).cast("bigint")
@@ -43,7 +43,7 @@ def bundles_of_topics(boundaries: Column, topics: Column, partitions: str) -> Co
 
     def sought(topic: Column) -> Column:
         hashed = hex_of(hash_of(HASHED_NAME[partitions](topic)))
-        return F.struct(hashed.alias("hash"), BUNDLES_FURTHER[partitions](topic).alias("further"))
+        return F.struct(hashed.alias("hash"), PARTITION_OFFSET[partitions](topic).alias("further"))
 
     def place(one: Column) -> Column:
         found = bundle_index(boundaries, one["hash"]) + one["further"]

@@ -80,7 +80,7 @@ STRATEGIES: Mapping[str, Strategy] = {
     ),
     "OverloadShedder": Strategy(overload.SETTINGS, overload.overload_levels, overload.takes, {}),
     "UniformLoadShedder": Strategy(
-        (*uniform.SETTINGS, *uniform.LIMITS),
+        (*uniform.SETTINGS, *uniform.OPTIONAL_SETTINGS),
         uniform.with_extremes,
         uniform.takes,
         {

@@ -20,7 +20,7 @@ MIN_UNLOAD: Mapping[str, str] = {
 """Setting for the minimum traffic to unload, by its measure. [UNIFORM-06, AVERAGE-06]"""
 
 MAX_BUNDLES = "maxUnloadBundleNumPerShedding"
-LIMITS = (MAX_SHARE, *MIN_UNLOAD.values(), MAX_BUNDLES)
+OPTIONAL_SETTINGS = (MAX_SHARE, *MIN_UNLOAD.values(), MAX_BUNDLES)
 """Settings that are null under documents that do not describe them."""
 
 RATES_DIFFER: Mapping[str, Callable[[Column, Column, Column], Column]] = {

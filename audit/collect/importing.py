@@ -121,7 +121,9 @@ def _moves(found: ImportedData, logged: list[Timed]) -> Iterator[Timed]:
     seen: dict[str, datetime] = {}
     last = datetime.min
     for at in sorted(by_time):
-        now = _state_after_reports(before, by_time[at], at in found.whole, found.whole.get(at))
+        now = _state_after_reports(
+            before, by_time[at], at in found.shed_by_sample_time, found.shed_by_sample_time.get(at)
+        )
         for entry in events_between(before, now) if before else ():
             if entry["kind"] == "assigned" and entry["broker"] not in seen:
                 continue

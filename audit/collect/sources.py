@@ -51,7 +51,7 @@ class ImportedData:
     """All data read from sources, most of it with its time."""
 
     reports: list[tuple[datetime, str, Json]] = field(default_factory=list)
-    whole: dict[datetime, float | None] = field(default_factory=dict)
+    shed_by_sample_time: dict[datetime, float | None] = field(default_factory=dict)
     """Times at which metrics show all brokers, with the bundles shed so far (None if unknown)."""
     split: dict[datetime, float] = field(default_factory=dict)
     """Number of bundles that the leader had split so far, by time of the sample."""
@@ -359,7 +359,7 @@ def _add_series(
     found.kinds.add("metrics")
     known = {(at, broker): report for at, broker, report in found.reports}
     for at, brokers in measured.items():
-        found.whole.setdefault(at, None)
+        found.shed_by_sample_time.setdefault(at, None)
         for broker, report in brokers.items():
             if (at, broker) not in known:
                 known[at, broker] = {"lastStats": {}, "bundles": []}
@@ -371,7 +371,7 @@ def _add_series(
             whole["bundles"] = sorted(whole["lastStats"])
             whole.update(sums_of(whole["lastStats"].values()))
     for at, count in shed.items():
-        found.whole[at] = (found.whole.get(at) or 0) + count
+        found.shed_by_sample_time[at] = (found.shed_by_sample_time.get(at) or 0) + count
     if shed:
         found.kinds.add("counters")
 

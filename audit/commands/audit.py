@@ -118,7 +118,7 @@ def run(args: argparse.Namespace) -> int:
         from pulsar_conformance.audit.pipeline.report import (
             Counterfactual,
             ReportOptions,
-            answer_question,
+            answer_inquiry,
             judging_plan,
             write_audit,
         )
@@ -139,7 +139,7 @@ def run(args: argparse.Namespace) -> int:
             other = Counterfactual(settings, args.strategy)
             how = ReportOptions(args.cases, wait=args.wait)
             if asked:
-                answer = answer_question(spark.session, args.input, args.output, plan, asked, how)
+                answer = answer_inquiry(spark.session, args.input, args.output, plan, asked, how)
                 print("\n".join(answer))
                 return 0
             found, lines = write_audit(spark.session, args.input, args.output, plan, other, how)

@@ -48,13 +48,13 @@ from pulsar_conformance.audit.simulation.worlds import BadWorld, SimulatedWorld,
 from pulsar_conformance.conformance.cases.settings import given_settings
 from pulsar_conformance.conformance.engine.plan import chosen_readings
 from pulsar_conformance.conformance.reporters import CountedProgress
-from pulsar_conformance.reference.answers.shedding import LATER, STRATEGIES
+from pulsar_conformance.reference.answers.shedding import NEWER_STRATEGIES, STRATEGIES
 from pulsar_conformance.reference.shedding import short_name
 from pulsar_conformance.specs.errors import print_note, status_of, suggest_names
 from pulsar_conformance.specs.text import columns
 
 CYCLES, MAX_CYCLES = 200, 100_000
-OF_DOCUMENTS = (*STRATEGIES, *LATER)
+OF_DOCUMENTS = (*STRATEGIES, *NEWER_STRATEGIES)
 """The strategies that some document describes."""
 
 WITHOUT_OWN = re.compile(rf"{REFERENCE}|pulsar:[\w.-]+")
@@ -310,7 +310,7 @@ def _search(args: argparse.Namespace) -> int:
     readings = chosen_readings(args.reading)
     searched = page.none_found(rule, args.examples, args.cycles)
     found: dict[str, search.SmallestCluster | None] = {}
-    stories: dict[str, list[str]] = {}
+    cycle_texts: dict[str, list[str]] = {}
     for variant in variants:
         one = search.search_with_variant(
             rule, variant, readings, args.cycles, args.seed, args.examples
@@ -320,12 +320,12 @@ def _search(args: argparse.Namespace) -> int:
             print(f"{variant.name}: {searched}")
             continue
         profiles = dict.fromkeys((variant.released or variant.profile, variant.profile))
-        stories[variant.name] = list(page.story_lines(one, list(profiles)))
-        for line in (*simulation_lines([one.course]), "", *stories[variant.name]):
+        cycle_texts[variant.name] = list(page.cycle_lines(one, list(profiles)))
+        for line in (*simulation_lines([one.course]), "", *cycle_texts[variant.name]):
             print(line)
     if args.publish:
         records = [one.as_json() for one in found.values() if one]
-        text = page.smallest_page(rule, found, stories, _command(), searched)
+        text = page.smallest_page(rule, found, cycle_texts, _command(), searched)
         _write(args.publish, {"loops.json": as_text(records), "README.md": text})
     return 0
 

@@ -26,7 +26,7 @@ FORMATS: Mapping[str, Callable[[DataFrame, str], None]] = {
 
 LOCAL = "file:"
 
-RAISED = re.compile(r"pulsar_conformance[.\w]*: (.+)")
+ERROR_LINE = re.compile(r"pulsar_conformance[.\w]*: (.+)")
 """Pattern of the line in a traceback that has the message of an error of this project."""
 
 
@@ -106,5 +106,5 @@ def _summarize(seen: Mapping[str, Any], options: HistoryOptions, path: str) -> W
 def _task_message(error: Exception) -> str:
     """Return a task's error message without the traceback."""
     lines = [line.strip() for line in str(error).splitlines()]
-    raised = [found[1] for line in lines if (found := RAISED.match(line))]
+    raised = [found[1] for line in lines if (found := ERROR_LINE.match(line))]
     return raised[-1] if raised else f"Spark says: {lines[0] if lines else type(error).__name__}"

@@ -78,7 +78,7 @@ class RebuildTimes:
         }
         return limit_clusters(times, min(self.others, other.others))
 
-    def parts(self, *, all_rows: bool = False) -> Iterator[ClusterGroup]:
+    def groups(self, *, all_rows: bool = False) -> Iterator[ClusterGroup]:
         """Yield the groups of clusters to rebuild, at most three, each from its earliest time on.
 
         The first group is the largest set of named clusters whose first changes are on one day. The
@@ -97,9 +97,9 @@ class RebuildTimes:
 
     def with_common_times(self) -> RebuildTimes:
         """Return a copy in which all clusters of a group have the earliest time of the group."""
-        named = (part for part in self.parts() if not part.others)
+        named = (group for group in self.groups() if not group.others)
         return RebuildTimes(
-            {name: part.since for part in named for name in part.clusters}, self.others
+            {name: group.since for group in named for name in group.clusters}, self.others
         )
 
     @property

@@ -53,12 +53,12 @@ def is_intact_gzip(path: str) -> bool:
     return True
 
 
-def gzip_lines(spark: Session, path: Paths, files: FileSelection = None) -> DataFrame:
+def compressed_lines(spark: Session, path: Paths, files: FileSelection = None) -> DataFrame:
     """Return the columns `file`, `line` and `damage` for all local compressed files at a path."""
     return _read_files(spark, path, files, "gzip", F.lit(None).cast("binary"))
 
 
-def distant_gzip_lines(spark: Session, path: Paths, files: FileSelection = None) -> DataFrame:
+def distant_compressed_lines(spark: Session, path: Paths, files: FileSelection = None) -> DataFrame:
     """Return the columns `file`, `line` and `damage` for compressed files that Spark must fetch, of
     up to 2 GB each.
     """

@@ -18,8 +18,8 @@ from pulsar_conformance.audit.input.files import (
 )
 from pulsar_conformance.audit.input.gzipped import (
     colon_lines,
-    distant_gzip_lines,
-    gzip_lines,
+    compressed_lines,
+    distant_compressed_lines,
     is_intact_gzip,
 )
 from pulsar_conformance.audit.input.parquets import checked_parquet_lines, parquet_lines
@@ -94,8 +94,8 @@ Reader = Callable[[Session, Paths, FileSelection], DataFrame]
 READERS: Mapping[str, Reader] = {
     "text": text_lines,
     "colon": colon_lines,
-    "gzip": gzip_lines,
-    "distant-gzip": distant_gzip_lines,
+    "gzip": compressed_lines,
+    "distant-gzip": distant_compressed_lines,
     "parquet": parquet_lines,
     "foreign": foreign_lines,
 }
@@ -119,7 +119,7 @@ def read_lines(
         return spark.createDataFrame([], LINES)
     readers = {**READERS, "text": _text_reader(found, kinds)}
     if whole:
-        readers["gzip"] = _gzip_reader(found, kinds)
+        readers["gzip"] = _compressed_reader(found, kinds)
     else:
         readers["parquet"] = checked_parquet_lines
     paths: Paths = path
@@ -162,7 +162,7 @@ def _text_reader(found: InputFiles, kinds: Mapping[str, str]) -> Reader:
     return document_lines if some else text_lines
 
 
-def _gzip_reader(found: InputFiles, kinds: Mapping[str, str]) -> Reader:
+def _compressed_reader(found: InputFiles, kinds: Mapping[str, str]) -> Reader:
     """Return the reader for compressed files: Spark's own if all of them are small and intact.
 
     Otherwise the files are read by a Python process, whose start takes longer than Spark takes to
@@ -171,7 +171,7 @@ def _gzip_reader(found: InputFiles, kinds: Mapping[str, str]) -> Reader:
     packed = [one for one in found.kinds if kinds.get(one.file) == "gzip"]
     few = found.here and sum(one.length for one in packed) <= MAX_INSPECTED_BYTES_IN_ALL
     intact = few and all(is_intact_gzip(one.file.removeprefix(LOCAL)) for one in packed)
-    return partial(text_lines, kind="gzip") if intact else gzip_lines
+    return partial(text_lines, kind="gzip") if intact else compressed_lines
 
 
 def _may_be_document(file: str) -> bool:

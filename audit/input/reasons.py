@@ -240,7 +240,7 @@ class Reason(NamedTuple):
     applies: Callable[[], Column]
 
 
-def is_never_true() -> Column:
+def found_by_comparison() -> Column:
     """Return a column that is always false, for reasons that only a comparison with other lines can
     find.
     """
@@ -288,7 +288,7 @@ REASONS: Mapping[str, Reason] = {
     "stray-time": Reason(
         f"The record's day is more than {STRAY_GAP_DAYS} days from all other days of its cluster, "
         "and has less than a hundredth of the cluster's records: a clock was wrong.",
-        is_never_true,
+        found_by_comparison,
     ),
     "ill-typed-field": Reason(
         "A field has the wrong type, such as a string instead of a number.",
@@ -325,11 +325,13 @@ REASONS: Mapping[str, Reason] = {
         f"not one of {', '.join(SPLITTERS)}.",
         has_bad_cause,
     ),
-    "duplicate": Reason("The record is a word-for-word repetition of another one.", is_never_true),
+    "duplicate": Reason(
+        "The record is a word-for-word repetition of another one.", found_by_comparison
+    ),
     "conflicting": Reason(
         "Another record of the same kind, time and subject contradicts it; the one whose text "
         "sorts first is used.",
-        is_never_true,
+        found_by_comparison,
     ),
 }
 """Reasons for quarantine by name, in the order in which they are tested."""

@@ -20,7 +20,7 @@ TEXT_FIELD = r'"{}"\s*:\s*"([^"\\]+)"'
 CONTEXTS = ("owners", "leader", "cycle", "domain", "group", "settings", "bundle_data", "load_data")
 
 
-DELAY = "interval 1 hour"
+MAX_RECORDING_DELAY = "interval 1 hour"
 """Maximum time between writing a report and recording it."""
 
 
@@ -61,7 +61,9 @@ def broker_samples(records: DataFrame) -> DataFrame:
         percents_of_limits(_measured_resources()).alias("percent"),
         *(_reported_rate(name).alias(name) for name in RATE_FIELDS),
         F.array_distinct(F.coalesce(owned, F.array())).alias("bundles"),
-        F.when(written.between(F.col("at") - F.expr(DELAY), F.col("at")), written).alias("written"),
+        F.when(
+            written.between(F.col("at") - F.expr(MAX_RECORDING_DELAY), F.col("at")), written
+        ).alias("written"),
     )
 
 

@@ -23,7 +23,7 @@ EXTENSIBLE = re.compile(rb'loadManagerClassName\\?"\s*:\s*\\?"[\w.]*ExtensibleLo
 DOCUMENTED = "documented-4.2"
 """The profile for histories of the extensible manager whose records name no version."""
 
-FILES, BYTES = 8, 1 << 18
+FILES_PER_END, BYTES_PER_FILE = 8, 1 << 18
 """Number of files that are searched at the beginning and at the end of the sorted list of files.
 
 The second number is the number of bytes that are searched in each file.
@@ -40,7 +40,9 @@ def profile_of_history(spark: Any, path: str) -> str | None:
     settings name the extensible manager, and otherwise None.
     """
     files = sorted(_history_files(path.removeprefix(LOCAL)))
-    texts = list(map(_read_beginning, dict.fromkeys((*files[:FILES], *files[-FILES:]))))
+    texts = list(
+        map(_read_beginning, dict.fromkeys((*files[:FILES_PER_END], *files[-FILES_PER_END:])))
+    )
     found = _count_versions(texts)
     if not found and (not files or any(file.suffix == PARQUET for file in files)):
         texts = list(_lines_read_by_spark(spark, path))
@@ -75,7 +77,7 @@ def _read_beginning(file: Path) -> bytes:
     opened = gzip.open if file.suffix == GZIP else open
     try:
         with opened(file, "rb") as lines:
-            return bytes(lines.read(BYTES))
+            return bytes(lines.read(BYTES_PER_FILE))
     except (OSError, EOFError, zlib.error):
         return b""
 

@@ -19,7 +19,7 @@ from pyspark.sql import functions as F
 Json = dict[str, Any]
 Tables = Mapping[str, DataFrame]
 
-CLUSTERS = 6
+MAX_CLUSTERS = 6
 """Maximum number of clusters with charts. Those with the most faults come first, then those with
 the most unloads.
 """
@@ -32,7 +32,7 @@ several cycles.
 MAX_PAGE_POINTS = 60_000
 """Maximum number of points on a page. The more lines a page has, the fewer points each has."""
 
-BROKERS = 100
+MAX_BROKERS = 100
 """Maximum number of brokers of a cluster that are drawn. Those with the highest usage come
 first.
 """
@@ -43,7 +43,7 @@ MAX_CLUSTER_MARKS = 1000
 MAX_PAGE_MARKS = 2000
 """Maximum number of marks on a page."""
 
-ROWS = 1000
+MAX_ROWS = 1000
 """Maximum number of rows in the table of verdicts. It omits the verdict `allowed`."""
 
 MAX_EVIDENCE_LENGTH, FEW_VERDICTS = 300_000, 100
@@ -52,7 +52,7 @@ MAX_EVIDENCE_LENGTH, FEW_VERDICTS = 300_000, 100
 If there are more verdicts, the maximum length of the evidence of each becomes shorter.
 """
 
-BUNDLES = 50
+MAX_BUNDLES = 50
 """Maximum number of bundles of a cluster that the page lists as having returned to a broker."""
 
 LISTED_BROKERS = 8
@@ -64,7 +64,7 @@ MAX_FLEET_ROWS = 1000
 
 def drawn_clusters(tables: Tables, plan: AuditPlan, fleet: Sequence[Sequence[Any]]) -> list[Json]:
     """Return the first clusters of the fleet, each with its lines, marks and bundles."""
-    clusters = {str(row[0]): int(row[1]) for row in fleet[:CLUSTERS]}
+    clusters = {str(row[0]): int(row[1]) for row in fleet[:MAX_CLUSTERS]}
     points, marks = drawing_limits(list(clusters.values()))
     return [
         {
@@ -82,19 +82,19 @@ def drawing_limits(brokers: Sequence[int]) -> tuple[int, int]:
 
     `brokers` gives the number of brokers of each cluster.
     """
-    lines = sum(min(BROKERS, count) for count in brokers)
+    lines = sum(min(MAX_BROKERS, count) for count in brokers)
     points = min(MAX_LINE_POINTS, MAX_PAGE_POINTS // max(1, lines))
     return points, min(MAX_CLUSTER_MARKS, MAX_PAGE_MARKS // max(1, len(brokers)))
 
 
 def verdict_rows(tables: Tables) -> list[list[str | None]]:
-    """Return a row per verdict, except `allowed`, and at most `ROWS` rows.
+    """Return a row per verdict, except `allowed`, and at most `MAX_ROWS` rows.
 
     Columns: rule, verdict, cluster, cycle, evidence, and the rule that it follows from.
     """
     rank = F.array_position(F.array(*map(F.lit, (*WRONG, "undecided"))), F.col("verdict"))
     rows = tables["verdicts"].where(F.col("verdict") != "allowed")
-    rows = rows.orderBy(rank, "cycle", "cluster", "rule").limit(ROWS)
+    rows = rows.orderBy(rank, "cycle", "cluster", "rule").limit(MAX_ROWS)
     evidence = abridged(F.col("evidence"), evidence_length(rows.count()))
     told = ("rule", "verdict", "cluster", _format_time("cycle"), evidence, "follows")
     return [list(row) for row in rows.select(*told).collect()]
@@ -187,7 +187,7 @@ def _as_lines(points: DataFrame) -> Json:
         F.array_sort(F.collect_list(F.struct("at", "used"))).alias("line"),
     )
     brokers = []
-    for row in each.orderBy(F.desc("most"), "broker").limit(BROKERS).toLocalIterator():
+    for row in each.orderBy(F.desc("most"), "broker").limit(MAX_BROKERS).toLocalIterator():
         line: list[float | None] = [None] * len(times)
         for at, used in row["line"]:
             line[place[at]] = used
@@ -197,7 +197,7 @@ def _as_lines(points: DataFrame) -> Json:
         "average": [row[1] for row in every],
         "limit": [row[2] for row in every],
         "brokers": sorted(brokers, key=lambda one: str(one["name"])),
-        "left_out": each.count() - BROKERS if len(brokers) == BROKERS else 0,
+        "left_out": each.count() - MAX_BROKERS if len(brokers) == MAX_BROKERS else 0,
     }
 
 
@@ -270,7 +270,7 @@ def returning_bundles(tables: Tables, cluster: str) -> list[list[Any]]:
         )
     )
     unload = F.col("kind") == "unloaded"
-    twice = (F.col("before") == here) & (~unload | (F.col("passed") <= causes.SKEW))
+    twice = (F.col("before") == here) & (~unload | (F.col("passed") <= causes.MAX_SKEW))
     goes_on = F.coalesce(F.col("after.broker") == F.col("broker"), F.lit(False))
     ends = goes_on & (~unload | F.col("split"))
     stays = both.where(~F.coalesce(twice, F.lit(False)) & ~ends).groupBy("bundle")
@@ -279,7 +279,7 @@ def returning_bundles(tables: Tables, cluster: str) -> list[list[Any]]:
         (F.count(F.lit(1)) > F.countDistinct("broker")).alias("returned"),
         F.array_sort(F.collect_list(F.struct("at", "broker"))).alias("way"),
     )
-    found = found.where("returned").orderBy(F.desc("times"), "bundle").limit(BUNDLES)
+    found = found.where("returned").orderBy(F.desc("times"), "bundle").limit(MAX_BUNDLES)
     listed = F.slice("way", 1, LISTED_BROKERS)
     way = F.array_join(F.transform(listed, lambda one: one["broker"]), " → ")
     more = F.when(F.size("way") > LISTED_BROKERS, F.lit(" → …")).otherwise(F.lit(""))

@@ -71,7 +71,7 @@ class Inquiry:
         return rows
 
 
-def answer_inquiry(tables: Tables, plan: AuditPlan, asked: Inquiry) -> Iterator[str]:
+def inquiry_lines(tables: Tables, plan: AuditPlan, asked: Inquiry) -> Iterator[str]:
     """Yield the events, and then the verdicts and the arithmetic of cycles. Errors:
     `AuditError`.
     """
@@ -256,7 +256,9 @@ def _balance_at(contexts: DataFrame, time: str) -> Iterator[str]:
     """
     before = contexts.where(F.col("at") <= F.lit(time).cast("timestamp"))
     passed = F.unix_seconds(F.lit(time).cast("timestamp")) - F.unix_seconds("at")
-    last = before.where((F.col("kind") == "load_data") & (passed >= causes.SKEW)).groupBy("broker")
+    last = before.where((F.col("kind") == "load_data") & (passed >= causes.MAX_SKEW)).groupBy(
+        "broker"
+    )
     rows = last.agg(F.to_json(F.max_by("load", "at")).alias("load")).collect()
     loads = {row["broker"]: json.loads(row["load"]) for row in rows}
     if not loads:

@@ -80,7 +80,7 @@ def _parse_mark(columns: Mapping[str, Any]) -> Mark:
     )
 
 
-GONE = Mark("", 0, 0.0)
+REBUILDING = Mark("", 0, 0.0)
 """Mark of a table that is being rebuilt and is therefore not complete."""
 
 
@@ -129,12 +129,12 @@ class Marks:
     def put(self, table: str, mark: Mark | None) -> None:
         """Mark a table as complete; if `mark` is None, mark it as incomplete."""
         if self._here is None:
-            self._write_with_spark(table, mark or GONE)
+            self._write_with_spark(table, mark or REBUILDING)
             return
         try:
-            _replace_mark(self._here / f"table={table}", mark or GONE)
+            _replace_mark(self._here / f"table={table}", mark or REBUILDING)
         except OSError:
-            self._write_with_spark(table, mark or GONE)
+            self._write_with_spark(table, mark or REBUILDING)
 
     def _read_with_spark(self) -> DataFrame:
         found: DataFrame = self._spark.read.schema(MARK).json(escape_pattern(self._path))

@@ -65,9 +65,9 @@ class AuditPlan:
         chosen = {**specs.load().default_readings(profile), **(readings or {})}
         return cls(profile, chosen, **more)
 
-    def release_alternative(self, name: str) -> str | None:
-        """Return the release's alternative of the way `name`; None if it is as documented."""
-        return specs.load().profiles[self.profile].ways.get(name)
+    def alternative_of_way(self, way: str) -> str | None:
+        """Return the release's alternative of a way; None if it is as documented."""
+        return specs.load().profiles[self.profile].ways.get(way)
 
     @cached_property
     def columns(self) -> dict[str, Column]:

@@ -24,12 +24,12 @@ from pulsar_conformance.audit.input.paths import (
 from pulsar_conformance.audit.input.versions import profile_of_history
 from pulsar_conformance.audit.page import making
 from pulsar_conformance.audit.pipeline import report_text, spark_tuning, summary
-from pulsar_conformance.audit.pipeline.inquiry import Inquiry, answer_inquiry
+from pulsar_conformance.audit.pipeline.inquiry import Inquiry, inquiry_lines
 from pulsar_conformance.audit.pipeline.lock import hold_lock
 from pulsar_conformance.audit.pipeline.marks import Mark
 from pulsar_conformance.audit.pipeline.plan import AuditPlan
 from pulsar_conformance.audit.pipeline.reading import records_step
-from pulsar_conformance.audit.pipeline.running import BEGUN, build_tables, stale_tables
+from pulsar_conformance.audit.pipeline.running import AUDIT_MARK, build_tables, stale_tables
 from pulsar_conformance.audit.pipeline.steps import TableStep, build_steps
 from pulsar_conformance.audit.pipeline.tables import SESSION
 from pulsar_conformance.audit.pipeline.workers import Tell, thread_pool
@@ -226,7 +226,7 @@ def _shard_count(store: Store, length: int) -> int:
 
     Errors: `AuditError` if the output contains files that are not an audit's.
     """
-    begun = store.marks.read().get(BEGUN)
+    begun = store.marks.read().get(AUDIT_MARK)
     if begun is not None:
         return max(1, begun.rows)
     _check_unused(store)
@@ -255,7 +255,7 @@ def write_audit(
         return _build_report(spark, path, output, plan, other, replace(how, writable=writable))
 
 
-def answer_question(
+def answer_inquiry(
     spark: Any, path: str, output: str, plan: AuditPlan, asked: Inquiry, how: ReportOptions
 ) -> list[str]:
     """Return the lines that answer an inquiry about a bundle or broker. Errors: `AuditError`."""
@@ -263,7 +263,7 @@ def answer_question(
         made = build_audit_tables(
             spark, path, output, plan, None, only_built=True, writable=writable
         )
-        return list(answer_inquiry(made, plan, asked))
+        return list(inquiry_lines(made, plan, asked))
 
 
 def _silence_accumulators(spark: Any) -> None:

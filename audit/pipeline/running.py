@@ -27,7 +27,7 @@ UNCHANGED = RebuildTimes()
 PLAN = "plan of "
 """Prefix of the name of a job that plans a table instead of building it."""
 
-BEGUN = "audit"
+AUDIT_MARK = "audit"
 """Name of a mark that belongs to no table. It shows that the folder is an audit's."""
 
 SetUp = Callable[[Store, str, bool], None]
@@ -72,8 +72,8 @@ def build_tables(
     steps = {step.table: step for step in every}
     before = store.marks.read()
     marks = undamaged_marks(store, before, steps, damaged)
-    if BEGUN not in marks:
-        store.marks.begin(BEGUN, store.shards)
+    if AUDIT_MARK not in marks:
+        store.marks.begin(AUDIT_MARK, store.shards)
     for table in before.keys() - marks.keys():
         store.marks.put(table, None)
     wanted = fingerprints(steps.values())
@@ -134,7 +134,7 @@ class _Builder:
     wanted: Mapping[str, str]
     set_up: SetUp
     marks: dict[str, Mark]
-    whole: Semaphore
+    whole_builds: Semaphore
     """Semaphore that limits the number of tables that are built completely at the same time."""
 
     planned: dict[str, DataFrame] = field(default_factory=dict)
@@ -193,7 +193,7 @@ class _Builder:
         store.manifests.remove(step.table)
         written = self._build_part(store, step, old)
         if written is None:
-            with self.whole:
+            with self.whole_builds:
                 begun = time.monotonic()
                 written = self._build_whole(store, step)
         took = time.monotonic() - begun + self.planning.get(step.table, 0.0)
@@ -275,15 +275,15 @@ def _refresh(
         if not change:
             return 0, change
         group = change.all_clusters
-        rows = step.build(_read_tables(store, step, part=group))
+        rows = step.build(_read_tables(store, step, group=group))
         own = store.read(step.table, group)
         count, changed = store.update_compared(step.table, rows, own, step.ignored_columns)
         return count, first.merged_with(changed)
     if not first and step.has_day:
         return 0, first
     built = [
-        step.build_since(_read_tables(store, step, step.table, part=part), part.since)
-        for part in first.parts(all_rows=not step.has_day)
+        step.build_since(_read_tables(store, step, step.table, group=group), group.since)
+        for group in first.groups(all_rows=not step.has_day)
     ]
     count = store.update(step.table, reduce(DataFrame.unionByName, built), first)
     return count, first.moved_earlier(step.lookback)
@@ -294,13 +294,13 @@ def _first_affected(store: Store, step: TableStep, change: RebuildTimes) -> Rebu
     if step.affected_cycles is None or not change:
         return change
     found = [
-        step.affected_cycles(_read_tables(store, step, step.table, part=part), part.since)
-        for part in change.parts()
+        step.affected_cycles(_read_tables(store, step, step.table, group=group), group.since)
+        for group in change.groups()
     ]
     return rebuild_times_of(reduce(DataFrame.unionByName, found), "cycle")
 
 
 def _read_tables(
-    store: Store, step: TableStep, *more: str, part: ClusterGroup | None = None
+    store: Store, step: TableStep, *more: str, group: ClusterGroup | None = None
 ) -> Tables:
-    return {name: store.read(name, part) for name in (*step.parents, *more)}
+    return {name: store.read(name, group) for name in (*step.parents, *more)}

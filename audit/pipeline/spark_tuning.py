@@ -79,7 +79,7 @@ def keeps_objects(settings: Mapping[str, str]) -> bool:
     return settings == SUMMARIES
 
 
-AT_ONCE = 3
+PARALLEL_TABLES = 3
 """Number of tables of a small history that are built in parallel.
 
 Planning a table takes longer than processing its rows. Planning uses one core, which is often idle.
@@ -138,7 +138,7 @@ def parallel_tables(length: int) -> tuple[int, bool]:
     The second value is true if all tables are built with the same settings.
     """
     if length < SMALL_BYTES:
-        return AT_ONCE, True
+        return PARALLEL_TABLES, True
     return (2 if length < MODEST_BYTES else 1), False
 
 

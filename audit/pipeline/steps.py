@@ -122,9 +122,9 @@ def build_steps(
             build_since=partial(_build_from_records_since, table.build),
             lookback=RECORD_DELAY,
         )
-    yield from (_gold_step(plan, name, _Side()) for name in GOLD)
+    yield from (_gold_step(plan, name, _PlanTables()) for name in GOLD)
     if asked is not None:
-        yield from (_gold_step(asked, name, _Side(ASKED)) for name in COUNTERFACTUAL_TABLES)
+        yield from (_gold_step(asked, name, _PlanTables(ASKED)) for name in COUNTERFACTUAL_TABLES)
     if documented is not None:
         yield from _documented_steps(plan, documented)
 
@@ -141,7 +141,7 @@ def _build_from_records_since(build: OfRecords, tables: Tables, since: datetime)
 
 
 @dataclass(frozen=True)
-class _Side:
+class _PlanTables:
     """The tables of one plan.
 
     `prefix` is the beginning of their names. `shared` are the tables that the plan shares with the
@@ -163,15 +163,15 @@ class _Side:
 
 def _documented_steps(plan: AuditPlan, documented: AuditPlan) -> Iterator[TableStep]:
     """Yield the steps that judge by a release's documents, except those of shared tables."""
-    side = _documented_side(plan, documented)
+    plan_tables = _documented_plan_tables(plan, documented)
     for name in GOLD:
-        if name in DOCUMENTED_TABLES and name not in side.shared:
-            step = _gold_step(documented, name, side)
+        if name in DOCUMENTED_TABLES and name not in plan_tables.shared:
+            step = _gold_step(documented, name, plan_tables)
             yield _documented_cycles(step, plan, documented) if name == "cycles" else step
 
 
-def _documented_side(plan: AuditPlan, documented: AuditPlan) -> _Side:
-    """Return the `_Side` of the plan that judges by the documents.
+def _documented_plan_tables(plan: AuditPlan, documented: AuditPlan) -> _PlanTables:
+    """Return the `_PlanTables` of the plan that judges by the documents.
 
     The release and its documents share a table if they have the same defaults and readings for it.
     """
@@ -179,7 +179,7 @@ def _documented_side(plan: AuditPlan, documented: AuditPlan) -> _Side:
     same |= {_default_of(plan, name) == _default_of(documented, name) for name in SHARED_SETTINGS}
     shared = {name for name in GOLD if all(same) and GOLD[name].as_documented is not None}
     shared |= {SPLITS} if splits.judge_splits_alike(plan, documented) else set()
-    return _Side(DOCUMENTED, frozenset(shared))
+    return _PlanTables(DOCUMENTED, frozenset(shared))
 
 
 def tables_by_documents(tables: Tables, plan: AuditPlan, documented: AuditPlan) -> Tables:
@@ -187,11 +187,11 @@ def tables_by_documents(tables: Tables, plan: AuditPlan, documented: AuditPlan) 
 
     Empty if the audit does not judge by the documents.
     """
-    side = _documented_side(plan, documented)
-    stored = {name: side.stored_name(name) for name in DOCUMENTED_TABLES}
+    plan_tables = _documented_plan_tables(plan, documented)
+    stored = {name: plan_tables.stored_name(name) for name in DOCUMENTED_TABLES}
     if not tables.keys() >= {*stored.values()}:
         return {}
-    return {name: side.read(name, tables[place]) for name, place in stored.items()}
+    return {name: plan_tables.read(name, tables[place]) for name, place in stored.items()}
 
 
 SPLITS = "split_findings"
@@ -223,16 +223,16 @@ def _default_of(plan: AuditPlan, setting: str) -> Any:
     return USUAL_REPORT_MINUTES if found is None and setting == REPORT_AGE else found
 
 
-def _gold_step(plan: AuditPlan, name: str, side: _Side) -> TableStep:
+def _gold_step(plan: AuditPlan, name: str, plan_tables: _PlanTables) -> TableStep:
     table = GOLD[name]
-    parents = tuple(map(side.stored_name, table.parents))
-    find, own = table.affected_cycles, side.prefix + name
+    parents = tuple(map(plan_tables.stored_name, table.parents))
+    find, own = table.affected_cycles, plan_tables.prefix + name
     return TableStep(
         own,
         (*SILVER, *parents),
-        partial(_build_gold, name, side, table.parents, plan),
+        partial(_build_gold, name, plan_tables, table.parents, plan),
         plan_as_json(plan),
-        build_since=None if table.compared else partial(_build_gold_since, name, side, plan),
+        build_since=None if table.compared else partial(_build_gold_since, name, plan_tables, plan),
         dating_parents=parents,
         affected_cycles=None if find is None else partial(_find_affected, find, own),
         ignored_columns=table.ignored_columns,
@@ -249,33 +249,40 @@ def _find_affected(find: FindAffected, own: str, tables: Tables, since: datetime
 
 def _build_gold(
     name: str,
-    side: _Side,
+    plan_tables: _PlanTables,
     parents: tuple[str, ...],
     plan: AuditPlan,
     tables: Tables,
     whole: Tables = MappingProxyType({}),
 ) -> DataFrame:
-    made = {parent: side.read(parent, tables[side.stored_name(parent)]) for parent in parents}
+    made = {
+        parent: plan_tables.read(parent, tables[plan_tables.stored_name(parent)])
+        for parent in parents
+    }
     made |= {f"{ALL_DAYS_PREFIX}{parent}": table for parent, table in whole.items()}
     return GOLD[name].build(_silver_tables(tables), made, plan)
 
 
 def _build_gold_since(
-    name: str, side: _Side, plan: AuditPlan, tables: Tables, since: datetime
+    name: str, plan_tables: _PlanTables, plan: AuditPlan, tables: Tables, since: datetime
 ) -> DataFrame:
     """Build the rows of a table for the cycles at or after a time."""
-    table, own = GOLD[name], side.prefix + name
+    table, own = GOLD[name], plan_tables.prefix + name
     later = replace(plan, since=max(since, plan.since or since))
     continues = table.self_dependent and plan.since is None
     by_day = () if table.self_dependent and not continues else (*INCREMENTAL, "cycles")
     recent = {
         place: from_day(tables[place], since)
-        for place in (side.stored_name(parent) for parent in table.parents if parent in by_day)
+        for place in (
+            plan_tables.stored_name(parent) for parent in table.parents if parent in by_day
+        )
     }
     before = tables[own].where(F.col("cycle") < F.lit(since))
     parents = (*table.parents, name) if continues else table.parents
-    whole = {one: side.read(one, tables[side.stored_name(one)]) for one in table.parents}
-    rows = _build_gold(name, side, parents, later, {**tables, **recent, own: before}, whole)
+    whole = {
+        one: plan_tables.read(one, tables[plan_tables.stored_name(one)]) for one in table.parents
+    }
+    rows = _build_gold(name, plan_tables, parents, later, {**tables, **recent, own: before}, whole)
     return rows.where(F.col("cycle") >= F.lit(since))
 
 

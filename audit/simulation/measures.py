@@ -127,7 +127,7 @@ def overload_percentage(course: SimulatedCourse) -> float:
     return float(str(course.settings.get(OVERLOAD_THRESHOLD, USUAL_OVERLOAD)))
 
 
-def average_usage(cycle: SimulatedCycle) -> float:
+def average_compared_usage(cycle: SimulatedCycle) -> float:
     """Return the average over all brokers of the usage that the strategy compared, in percent."""
     return round(fmean(cycle.compared_usage.values()), 1) if cycle.usage else 0.0
 
@@ -140,7 +140,7 @@ def limit_of(course: SimulatedCourse, cycle: SimulatedCycle) -> float | None:
         return overload_percentage(course)
     above = course.settings.get(SHEDDER_THRESHOLD)
     known = course.strategy == "ThresholdShedder" and above is not None
-    return round(average_usage(cycle) + float(str(above)), 1) if known else None
+    return round(average_compared_usage(cycle) + float(str(above)), 1) if known else None
 
 
 def grace_cycles(course: SimulatedCourse) -> int:

@@ -8,7 +8,7 @@ from typing import Any
 
 from pulsar_conformance.audit.page.rendering import render_page
 from pulsar_conformance.audit.simulation.course import SimulatedCourse
-from pulsar_conformance.audit.simulation.measures import average_usage, limit_of
+from pulsar_conformance.audit.simulation.measures import average_compared_usage, limit_of
 from pulsar_conformance.audit.simulation.reporting import simulation_lines
 from pulsar_conformance.audit.simulation.rules import loop_faults
 from pulsar_conformance.audit.simulation.worlds import BadWorld
@@ -18,7 +18,7 @@ POINTS = 400
 """Maximum number of points of a line in a chart. The points are evenly spaced."""
 
 MAX_MARKS = 1000
-BUNDLES = 50
+MAX_BUNDLES = 50
 NOWHERE = "no broker"
 MAX_LISTED_BROKERS = 8
 """Maximum number of brokers that are listed for a bundle."""
@@ -46,7 +46,7 @@ def _chart(course: SimulatedCourse) -> dict[str, Any]:
         "name": f"{course.world.name}: {course.variant}",
         "about": _about_lines(course),
         "times": [_seconds(course, cycle.number) for cycle in shown],
-        "average": [average_usage(cycle) for cycle in shown],
+        "average": [average_compared_usage(cycle) for cycle in shown],
         "limit": [limit_of(course, cycle) for cycle in shown],
         "brokers": [
             {
@@ -101,26 +101,26 @@ def _returning_bundles(course: SimulatedCourse) -> list[list[Any]]:
     """Return the bundles that came back to a broker: name, number of unloads, and their brokers in
     order.
     """
-    ways: dict[str, list[str]] = {}
+    brokers_of: dict[str, list[str]] = {}
     for move in course.sheds:
-        ways.setdefault(move.bundle, [str(move.source)]).append(move.target or NOWHERE)
-    often = sorted(ways.items(), key=lambda one: (-len(one[1]), one[0]))
-    returned = [(bundle, way) for bundle, way in often if _comes_back(way)]
+        brokers_of.setdefault(move.bundle, [str(move.source)]).append(move.target or NOWHERE)
+    often = sorted(brokers_of.items(), key=lambda one: (-len(one[1]), one[0]))
+    returned = [(bundle, brokers) for bundle, brokers in often if _comes_back(brokers)]
     return [
         [
             bundle,
-            len(way) - 1,
-            " → ".join(way[:MAX_LISTED_BROKERS])
-            + (" → …" if len(way) > MAX_LISTED_BROKERS else ""),
+            len(brokers) - 1,
+            " → ".join(brokers[:MAX_LISTED_BROKERS])
+            + (" → …" if len(brokers) > MAX_LISTED_BROKERS else ""),
         ]
-        for bundle, way in returned[:BUNDLES]
+        for bundle, brokers in returned[:MAX_BUNDLES]
     ]
 
 
-def _comes_back(way: list[str]) -> bool:
-    """True if a bundle was at the same broker more than once; `way` lists its brokers."""
-    brokers = [name for name in way if name != NOWHERE]
-    return len(brokers) > len(set(brokers))
+def _comes_back(brokers: list[str]) -> bool:
+    """True if a bundle with these brokers, in order, was at one of them more than once."""
+    named = [name for name in brokers if name != NOWHERE]
+    return len(named) > len(set(named))
 
 
 def _verdicts(course: SimulatedCourse) -> list[list[str]]:

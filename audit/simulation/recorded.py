@@ -39,9 +39,9 @@ bundle, the owner's reports without the bundle count. For a broker, the reports 
 wrote since the missing broker's last report count. A bundle that was split is gone immediately.
 """
 
-NOTHING: Rates = (0.0, 0.0, 0.0, 0.0)
+NO_RATES: Rates = (0.0, 0.0, 0.0, 0.0)
 SHEDDING, UNCLEAR_CAUSES = "shedding", ("admin", "unknown")
-AT_ONCE = timedelta(seconds=10)
+MAX_DELAY_OF_SHED = timedelta(seconds=10)
 """Maximum time from a cycle to an unload of unclear cause that counts as shed. Its cause can be
 unclear because the leader counted the unload later.
 """
@@ -175,7 +175,7 @@ def _unloads(
 
 def _is_shed(act: Json, since: timedelta) -> bool:
     cause = str(act.get("cause"))
-    return cause == SHEDDING or (cause in UNCLEAR_CAUSES and since < AT_ONCE)
+    return cause == SHEDDING or (cause in UNCLEAR_CAUSES and since < MAX_DELAY_OF_SHED)
 
 
 def _replayed(
@@ -230,11 +230,11 @@ def _fill_gaps(seen: Mapping[int, Rates], length: int) -> list[Rates]:
     the last, the rates are 0.
     """
     found: list[Rates] = []
-    latest, place_of_latest = NOTHING, -REPORTS_UNTIL_GONE
+    latest, place_of_latest = NO_RATES, -REPORTS_UNTIL_GONE
     for place in range(length):
         if place in seen:
             latest, place_of_latest = seen[place], place
-        found.append(latest if place - place_of_latest < REPORTS_UNTIL_GONE else NOTHING)
+        found.append(latest if place - place_of_latest < REPORTS_UNTIL_GONE else NO_RATES)
     return found
 
 

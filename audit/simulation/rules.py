@@ -20,10 +20,10 @@ from pulsar_conformance.specs.text import counted
 IN_BALANCE = 1
 """Maximum difference in usage between the brokers of a balanced cluster, in percentage points."""
 
-IDLE = 10
+MAX_IDLE_USAGE = 10
 """Maximum usage of a broker that counts as idle, in percent."""
 
-EXACT = 0.5
+TRAFFIC_TOLERANCE = 0.5
 """Tolerance of sums of traffic, in bytes per second."""
 
 
@@ -113,7 +113,7 @@ def _overload_beside_idle_brokers(course: SimulatedCourse) -> Faults:
     if rest_of(course) is None or len(last.usage) < 1:
         return
     owned = list(last.owners.values())
-    idle = [name for name, used in last.usage.items() if used <= IDLE]
+    idle = [name for name, used in last.usage.items() if used <= MAX_IDLE_USAGE]
     for name, used in last.usage.items():
         if used > threshold and idle and owned.count(name) > 1:
             yield last.number, f"{name} stays at {used:g} % while {idle[0]} is idle"
@@ -126,7 +126,11 @@ def _losses(course: SimulatedCourse) -> Faults:
         for bundle, owner in cycle.owners.items():
             if cycle.usage and owner not in cycle.usage:
                 yield cycle.number, f"{bundle} has no owner"
-        if cycle.usage and abs(cycle.traffic - cycle.reported) > EXACT and not cycle.refused:
+        if (
+            cycle.usage
+            and abs(cycle.traffic - cycle.reported) > TRAFFIC_TOLERANCE
+            and not cycle.refused
+        ):
             yield cycle.number, f"{cycle.reported:.0f} of {cycle.traffic:.0f} bytes/s are reported"
 
 

@@ -52,7 +52,7 @@ from pulsar_conformance.specs.judged import nearest_profile
 from pulsar_conformance.specs.setting_names import why_unknown
 
 STRATEGY, PROFILE = "strategy", "profile"
-NAMED = (f"{STRATEGY}=", f"{PROFILE}=")
+NON_SETTING_PREFIXES = (f"{STRATEGY}=", f"{PROFILE}=")
 """Prefixes of those words of a variant that are not settings."""
 
 PULSAR = "pulsar:"
@@ -216,12 +216,14 @@ def words_as_variant(text: str, usual: Variant) -> Variant:
         form = "[ADAPTER] [strategy=NAME] [profile=NAME] [SETTING=VALUE ...]"
         raise BadWorld(f"--compare {text!r}: write {form}")
     given = [word for word in words if SETTING.match(word)]
-    joined = next((word for word in given if any(f",{one}" in word for one in NAMED)), "")
+    joined = next(
+        (word for word in given if any(f",{one}" in word for one in NON_SETTING_PREFIXES)), ""
+    )
     if joined:
         apart = joined.replace(",", " ")
         raise BadWorld(f"--compare {text}: separate with spaces, not commas: {apart!r}")
-    named = dict(word.split("=", 1) for word in given if word.startswith(NAMED))
-    settings = given_settings([word for word in given if not word.startswith(NAMED)])
+    named = dict(word.split("=", 1) for word in given if word.startswith(NON_SETTING_PREFIXES))
+    settings = given_settings([word for word in given if not word.startswith(NON_SETTING_PREFIXES)])
     chosen = named.get(STRATEGY)
     strategy, settings = split_strategy(
         f"--compare {text}", chosen and short_name(chosen), settings

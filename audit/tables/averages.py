@@ -237,7 +237,7 @@ def _earliest_decision() -> Column:
     """
     cycle, at = F.coalesce("cycle", "at"), F.col("at")
     known = F.col("recorded") & F.col("cycle").isNotNull() & (F.col("cause") == SHEDDING)
-    skew = F.make_dt_interval(secs=F.lit(causes.SKEW).cast("decimal(18, 6)"))
+    skew = F.make_dt_interval(secs=F.lit(causes.MAX_SKEW).cast("decimal(18, 6)"))
     return F.when(known, F.least(cycle, at)).otherwise(F.least(cycle, at - skew))
 
 

@@ -23,10 +23,10 @@ QUICK_SECONDS = 10.0
 UNLOADING_SECONDS = 60.0
 """Seconds that the unloads of a cycle may take. Pulsar waits at most this long for each bundle."""
 
-EARLY = 1.0
+MAX_LEAD = 1.0
 """Maximum seconds by which the record of an unload may precede the cycle that caused it."""
 
-SKEW = 5.0
+MAX_SKEW = 5.0
 """Maximum difference between the clocks of two brokers, in seconds."""
 
 BURST_SECONDS = 60
@@ -107,7 +107,7 @@ def shed_unloads(made: GoldTables) -> DataFrame:
 def _recorded_unloads(silver: Silver) -> DataFrame:
     """Return the unloads with `said` (the recorded cause), `damaged` (quarantined) and `doubled`.
 
-    `doubled` is true if the unload repeats one by the same broker within `SKEW`, with no owner
+    `doubled` is true if the unload repeats one by the same broker within `MAX_SKEW`, with no owner
     recorded in between: both may be one event in two logs, and either may name its cause.
     """
     known = silver.actions.where(F.col("kind").isin("unloaded", "assigned"))
@@ -133,7 +133,7 @@ def _recorded_unloads(silver: Silver) -> DataFrame:
     )
 
     def same(other: dict[str, Column]) -> Column:
-        near = F.abs(F.unix_micros(other["at"]) - F.unix_micros("at")) <= SKEW * 1_000_000
+        near = F.abs(F.unix_micros(other["at"]) - F.unix_micros("at")) <= MAX_SKEW * 1_000_000
         alike = (other["kind"] == "unloaded") & (other["broker"] == F.col("broker"))
         return _certainly(alike & near)
 
@@ -195,7 +195,7 @@ def _with_splits(silver: Silver, rows: DataFrame) -> DataFrame:
         F.explode(F.concat("into", F.array("bundle"))).alias("bundle"),
     )
     marks = rows.withColumn("turn", F.lit(1)).unionByName(
-        splits.withColumns({"turn": F.lit(0), "at": F.col("cut") - _as_interval(EARLY)}),
+        splits.withColumns({"turn": F.lit(0), "at": F.col("cut") - _as_interval(MAX_LEAD)}),
         allowMissingColumns=True,
     )
     course = Window.partitionBy("cluster", "bundle").orderBy("at", "turn")
@@ -332,9 +332,9 @@ def _cause_columns() -> dict[str, Column]:
     cause.
     """
     said = F.col("said")
-    shortly = F.col("quick") | _certainly(F.col("early") <= EARLY)
+    shortly = F.col("quick") | _certainly(F.col("early") <= MAX_LEAD)
     near = shortly | _certainly(F.col("late") <= UNLOADING_SECONDS)
-    skewed = _certainly(F.col("early") <= SKEW)
+    skewed = _certainly(F.col("early") <= MAX_SKEW)
     guessed = _certainly(~F.col("ran.recorded"))
     offloaded, cut = F.col("split") & F.col("unseen"), F.col("split")
     explained = cut | F.col("ended") | F.col("emptied")
@@ -381,11 +381,11 @@ def _possible_cycles() -> Column:
         return F.struct(cycle.alias("cycle"), F.coalesce(is_open, F.lit(False)).alias("open"))
 
     late = F.col("late")
-    own_cycle = F.col("ran.recorded") & (late <= EARLY) & (late < F.coalesce(early, late + 1))
+    own_cycle = F.col("ran.recorded") & (late <= MAX_LEAD) & (late < F.coalesce(early, late + 1))
     own_cycle = _certainly(own_cycle)
-    same = _certainly(early <= EARLY) & ~own_cycle
+    same = _certainly(early <= MAX_LEAD) & ~own_cycle
     both = same & _certainly(F.col("ran.recorded") & (late <= QUICK_SECONDS))
-    either = (_certainly(early <= SKEW) & ~same & ~own_cycle) | both
+    either = (_certainly(early <= MAX_SKEW) & ~same & ~own_cycle) | both
     same = same & ~both
     apart = F.col("ran.recorded") & (F.col("late") > UNLOADING_SECONDS) & ~F.col("quick")
     own = cause(ran, ~shedding | apart)

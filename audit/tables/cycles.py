@@ -38,7 +38,7 @@ LOST_REPORT = "a report of an unknown broker is quarantined; only its original c
 LOST_UNLOAD = "an unload at that time is quarantined; only its original record can decide this"
 LOST_BEFORE = "an earlier unload is quarantined; only its original record can decide this"
 
-SKEW = 5.0
+MAX_SKEW = 5.0
 """Maximum difference between two brokers' clocks, and maximum delay of a report, in seconds."""
 
 USUAL_REPORT_MINUTES = 15.0
@@ -154,13 +154,13 @@ def cycles_table(silver: Silver, plan: AuditPlan) -> DataFrame:
 def _with_lost(silver: Silver, rows: DataFrame) -> DataFrame:
     """Add `lost_report` and `lost_unload`, times of quarantined records that may matter.
 
-    They are the last report of an unknown broker up to `SKEW` after the cycle, and the last unload
-    of an unknown bundle up to `UNLOADING_SECONDS` after it.
+    They are the last report of an unknown broker up to `MAX_SKEW` after the cycle, and the last
+    unload of an unknown bundle up to `UNLOADING_SECONDS` after it.
     """
     lost = silver.contexts.where(F.col("kind").isin(LOST, LOST_UNLOAD_KIND))
     report = (F.col("kind") == LOST) & F.col("broker").isNull()
     unload = (F.col("kind") == LOST_UNLOAD_KIND) & (F.isnull("bundle") | F.isnull("broker"))
-    early = F.when(report, SKEW).otherwise(UNLOADING_SECONDS).cast("decimal(18, 6)")
+    early = F.when(report, MAX_SKEW).otherwise(UNLOADING_SECONDS).cast("decimal(18, 6)")
     lost = lost.where(report | unload).select(
         "cluster",
         (F.col("at") - F.make_dt_interval(secs=early)).alias("cycle"),
@@ -180,7 +180,7 @@ def _doubt_column() -> Column:
     age = minutes_as_interval(F.coalesce(F.col(f"force.{REPORT_AGE}"), F.lit(USUAL_REPORT_MINUTES)))
     grace = minutes_as_interval(F.coalesce(F.col(f"force.{shedding.GRACE}"), F.lit(GRACE_MINUTES)))
     since = {name: F.col("cycle") - F.col(name) for name in ("lost_report", "lost_unload")}
-    skew = F.make_dt_interval(secs=F.lit(SKEW).cast("decimal(18, 6)"))
+    skew = F.make_dt_interval(secs=F.lit(MAX_SKEW).cast("decimal(18, 6)"))
     doubt = F.col("doubt")
     return (
         F.when(doubt.isNotNull() & (doubt != LEADER_NEWLY_ELECTED), doubt)
@@ -293,12 +293,12 @@ REPEATED_CYCLE_SECONDS = 0.5
 def _with_reports(silver: Silver, ran: DataFrame) -> DataFrame:
     """Add the moments at which the leader may have known other reports than at the recorded time.
 
-    Clocks differ, and a report may reach the leader late. If a report is recorded within `SKEW`
+    Clocks differ, and a report may reach the leader late. If a report is recorded within `MAX_SKEW`
     before the cycle, the cycle is also evaluated `early`, without the report. If a report is
-    recorded within `SKEW` after the cycle, or was written by then and recorded before the next
+    recorded within `MAX_SKEW` after the cycle, or was written by then and recorded before the next
     cycle, the cycle is also evaluated `later`.
     """
-    skew = F.make_dt_interval(secs=F.lit(SKEW).cast("decimal(18, 6)"))
+    skew = F.make_dt_interval(secs=F.lit(MAX_SKEW).cast("decimal(18, 6)"))
     samples = silver.broker_samples.select("cluster", "broker", "at", "written")
     first = samples.groupBy("cluster", "broker", F.coalesce("written", "at").alias("written")).agg(
         F.min("at").alias("read")

@@ -21,7 +21,7 @@ from pyspark.sql import functions as F
 KEY = ("cluster", "cycle", "moment")
 UNLOAD_KEY = ("cycle", "broker", "bundle")
 
-DECIDED: Mapping[str, str] = {
+COLUMN_TYPES: Mapping[str, str] = {
     "bundle": "string",
     "strategy": "string",
     "used": "double",
@@ -48,7 +48,7 @@ DECIDED: Mapping[str, str] = {
 }
 """Columns about a bundle in a cycle, with their types."""
 
-COLUMNS = ", ".join(f"{name} {type_}" for name, type_ in DECIDED.items())
+COLUMNS = ", ".join(f"{name} {type_}" for name, type_ in COLUMN_TYPES.items())
 JUST_BEFORE = 0.9
 """Maximum seconds before the recorded end of a grace period in which it may already be over.
 
@@ -74,8 +74,8 @@ def decided_bundles(made: GoldTables, plan: AuditPlan) -> DataFrame:
     """Return a row for each bundle of a broker, and for each unload of a bundle that its broker did
     not report.
 
-    The column `cycle` is a struct of `KEY`. The other columns are `broker` and those of `DECIDED`,
-    except `held`.
+    The column `cycle` is a struct of `KEY`. The other columns are `broker` and those of
+    `COLUMN_TYPES`, except `held`.
     """
     ran = cycles.in_period_of(cycles.cycle_moments(made, plan), plan)
     strategies = cycles.strategies_followed(made, plan)
@@ -85,7 +85,7 @@ def decided_bundles(made: GoldTables, plan: AuditPlan) -> DataFrame:
     acted = unloads_at_moments(causes.shed_unloads(made), cycles.in_period_of(made["cycles"], plan))
     went = unload_times(acted.select(F.struct(*KEY).alias("cycle"), *_other_columns(acted, KEY)))
     rows = add_unloads(checkpointed_if_tiny(decided_table(rows, plan.readings)), went)
-    return rows.select("cycle", "broker", *(name for name in DECIDED if name != "held"))
+    return rows.select("cycle", "broker", *(name for name in COLUMN_TYPES if name != "held"))
 
 
 def _other_columns(rows: DataFrame, names: Sequence[str]) -> list[str]:
@@ -125,8 +125,8 @@ def _bundle_rows(made: GoldTables, plan: AuditPlan) -> DataFrame:
 
 
 def decided_table(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:
-    """Return the rows of `shedding.decision_rows`, with the columns of `DECIDED` that are not about
-    unloads.
+    """Return the rows of `shedding.decision_rows`, with the columns of `COLUMN_TYPES` that are not
+    about unloads.
     """
     by = [name for name in shedding.STRATEGIES if name.lower() in rows.columns]
     levels = rows.withColumn("level", explanations.compared_numbers(by))
@@ -171,7 +171,7 @@ def _is_at_end_of_grace(columns: Sequence[str]) -> Column:
     if "surely_moved" not in columns:
         return F.lit(False)
     over = (F.col("moved") - F.col(f"settings.{shedding.GRACE}")) * 60
-    return F.coalesce(over.between(-JUST_BEFORE, causes.SKEW), F.lit(False))
+    return F.coalesce(over.between(-JUST_BEFORE, causes.MAX_SKEW), F.lit(False))
 
 
 def _is_contested(columns: Sequence[str]) -> Column:

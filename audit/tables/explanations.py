@@ -7,10 +7,10 @@ from functools import reduce
 
 from pulsar_conformance.adapters.spark import average, overload, shedding, uniform
 from pulsar_conformance.audit.tables.formatting import (
+    joined,
     messages,
     plain,
     plain_distinct_from,
-    sentence,
     throughput,
 )
 from pyspark.sql import Column
@@ -82,10 +82,10 @@ def reason_column(strategies: Sequence[str], written: TrafficFormat) -> Column:
         (off, F.lit("shedding is switched off")),
         (F.col("brokers") < 2, F.lit("there is no other broker")),
         (strategy.isNull(), F.lit("no strategy is set")),
-        (~F.coalesce(known, F.lit(False)), sentence(strategy, "is not documented")),
+        (~F.coalesce(known, F.lit(False)), joined(strategy, "is not documented")),
         (~F.col("movable"), ago),
     )
-    own = ((strategy == name, WHY[name](written)) for name in strategies)
+    own = ((strategy == name, REASONS_BY_STRATEGY[name](written)) for name in strategies)
     return _first_reason((*general, *own))
 
 
@@ -156,7 +156,7 @@ def _uniform_reason(written: TrafficFormat) -> Column:
 def _average_reason(_written: TrafficFormat) -> Column:
     own, settings = F.col("avgshedder"), F.col("settings")
     hits = [
-        sentence(
+        joined(
             own[name].cast("string"),
             "of",
             plain(settings[times]),
@@ -165,7 +165,7 @@ def _average_reason(_written: TrafficFormat) -> Column:
         )
         for name, (threshold, times) in average.HITS.items()
     ]
-    pair = sentence(own["busy"], "and", own["idle"], "are", plain(own["apart"]), "points apart")
+    pair = joined(own["busy"], "and", own["idle"], "are", plain(own["apart"]), "points apart")
     too_few = F.concat(pair, F.lit(", "), hits[0], F.lit(", "), hits[1])
     need = F.when(own["measure"] == "bytes", throughput(own["need"])).otherwise(
         messages(own["need"])
@@ -182,7 +182,7 @@ def _average_reason(_written: TrafficFormat) -> Column:
     )
 
 
-WHY: Mapping[str, Callable[[TrafficFormat], Column]] = {
+REASONS_BY_STRATEGY: Mapping[str, Callable[[TrafficFormat], Column]] = {
     "ThresholdShedder": _threshold_reason,
     "OverloadShedder": _overload_reason,
     "UniformLoadShedder": _uniform_reason,

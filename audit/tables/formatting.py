@@ -37,13 +37,13 @@ def throughput(amount: Column) -> Column:
     """Return bytes per second as text in a suitable unit, such as 30 MB/s."""
     text = F.concat(plain(amount), F.lit(" B/s"))
     for unit, size in reversed(tuple(UNITS.items())):
-        text = F.when(amount >= size, sentence(plain(amount / size), unit)).otherwise(text)
+        text = F.when(amount >= size, joined(plain(amount / size), unit)).otherwise(text)
     return text
 
 
 def messages(amount: Column) -> Column:
     """Return messages per second as text."""
-    return sentence(plain(amount), "msg/s")
+    return joined(plain(amount), "msg/s")
 
 
 MEASURED: Mapping[str, Callable[[Column], Column]] = {
@@ -53,7 +53,7 @@ MEASURED: Mapping[str, Callable[[Column], Column]] = {
 """Functions that format traffic with its unit, by the reading `shed-measure`."""
 
 
-def sentence(*parts: Column | str) -> Column:
+def joined(*parts: Column | str) -> Column:
     """Return a text column that joins strings and columns with spaces."""
     return F.concat_ws(" ", *(F.lit(one) if isinstance(one, str) else one for one in parts))
 
@@ -64,12 +64,12 @@ def abridged(text: Column, most: int) -> Column:
     The result has about `most` characters, and is cut between words.
     """
     half = most // 2
-    begin = F.regexp_replace(F.substring(text, 1, half), rf"\S{{0,{WORD}}}$", "")
-    end = F.regexp_replace(F.substring(text, -half, half), rf"^\S{{0,{WORD}}}", "")
+    begin = F.regexp_replace(F.substring(text, 1, half), rf"\S{{0,{MAX_DROPPED_WORD}}}$", "")
+    end = F.regexp_replace(F.substring(text, -half, half), rf"^\S{{0,{MAX_DROPPED_WORD}}}", "")
     return F.when(F.length(text) > most, F.concat(begin, F.lit("…"), end)).otherwise(text)
 
 
-WORD = 60
+MAX_DROPPED_WORD = 60
 """Maximum length of a word that `abridged` drops instead of cutting it."""
 
 

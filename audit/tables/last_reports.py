@@ -44,7 +44,10 @@ def last_reports(silver: Silver, made: GoldTables, plan: AuditPlan) -> DataFrame
         begun = replace(plan, since=earliest_time(moments, "moment"))
         silver = recent.without_expired_reports(silver, moments, begun)
     looks = _broker_moments(silver, moments)
-    report, early = F.struct("at", *MEASURED), F.expr(f"interval {cycles.SKEW:g} seconds")
+    report, early = (
+        F.struct("at", *MEASURED),
+        F.expr(f"interval {cycles.MAX_SKEW:g} seconds"),
+    )
     samples = silver.broker_samples.select(
         "cluster", "broker", F.col("at").alias("moment"), report.alias("report"), _report_gaps()
     )
@@ -108,7 +111,7 @@ def _standing_columns() -> dict[str, Column]:
         .when(deposed, F.lit(signs.OTHER_BROKER_LEADS))
         .when(silent, F.lit(UNUSUALLY_SILENT))
     )
-    recent = F.col("moment") - known <= oldest * F.lit(signs.FORGOTTEN)
+    recent = F.col("moment") - known <= oldest * F.lit(signs.GONE_AFTER_INTERVALS)
     recent = recent | F.coalesce(at.isNotNull() & soon, F.lit(False))
     return {
         "standing": standing,

@@ -14,7 +14,7 @@ from pulsar_conformance.adapters.spark.configuring import collect_small
 from pulsar_conformance.audit.input.changes import earliest_time
 from pulsar_conformance.audit.pipeline.plan import AuditPlan, Silver
 from pulsar_conformance.audit.tables import cycles, settings_at
-from pulsar_conformance.audit.tables.signs import FORGOTTEN
+from pulsar_conformance.audit.tables.signs import GONE_AFTER_INTERVALS
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
@@ -92,7 +92,7 @@ def _reported_since(moments: DataFrame, day: date) -> date:
     """Return the day of the oldest report that can count at these moments."""
     age = F.coalesce(f"settings.{settings_at.REPORT_AGE}", F.lit(cycles.USUAL_REPORT_MINUTES))
     (row,) = collect_small(moments.agg(F.max(F.least(age, F.lit(cycles.MAX_MINUTES))).alias("age")))
-    age = (row["age"] or cycles.USUAL_REPORT_MINUTES) * FORGOTTEN
+    age = (row["age"] or cycles.USUAL_REPORT_MINUTES) * GONE_AFTER_INTERVALS
     return _days_before(day, 1 + ceil(age / MINUTES_OF_DAY))
 
 

@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 OF_BUNDLE = ("cluster", "bundle")
-FORGOTTEN = 3
+GONE_AFTER_INTERVALS = 3
 """A silent broker has certainly gone after this multiple of the longest report interval."""
 
 HINDSIGHT = timedelta(hours=1)

@@ -73,9 +73,9 @@ def usages(_silver: Silver, made: GoldTables, plan: AuditPlan) -> DataFrame:
 def _counted_usage(plan: AuditPlan) -> Column:
     """Return the usage by resource, with 0 for resources that the release does not count."""
     percent, none = F.col("percent"), F.lit(0.0)
-    if plan.release_alternative("heap-memory") == "left-out":
+    if plan.alternative_of_way("heap-memory") == "left-out":
         percent = percent.withField("memory", none)
-    if plan.release_alternative("overload-usage") == "weighted":
+    if plan.alternative_of_way("overload-usage") == "weighted":
         for name, weight in usage.WEIGHTS.items():
             off = F.coalesce(F.col(f"settings.{weight}") == 0, F.lit(False))
             percent = percent.withField(name, F.when(off, none).otherwise(percent[name]))

@@ -158,10 +158,10 @@ def _judge_assignments(silver: Silver, plan: AuditPlan) -> DataFrame:
         {
             "holder": holder.over(course.rowsBetween(Window.unboundedPreceding, -1)),
             "left": left.over(
-                by_time.rangeBetween(Window.unboundedPreceding, _within(0, causes.SKEW)[1])
+                by_time.rangeBetween(Window.unboundedPreceding, _within(0, causes.MAX_SKEW)[1])
             ),
             "later": F.collect_list(sign).over(
-                by_time.rangeBetween(*_within(causes.SKEW + 1 / MICROS, HORIZON))
+                by_time.rangeBetween(*_within(causes.MAX_SKEW + 1 / MICROS, HORIZON))
             ),
         }
     )
@@ -169,7 +169,7 @@ def _judge_assignments(silver: Silver, plan: AuditPlan) -> DataFrame:
     rows = _under_extensible(silver, plan, rows)
     since, given = F.unix_micros("holder.at"), F.col("of") != F.col("holder.of")
     by_it = F.col("left.of").isin(F.col("holder.of"), F.lit("")) | ~given
-    free = by_it & (F.unix_micros("left.at") >= since - causes.SKEW * MICROS)
+    free = by_it & (F.unix_micros("left.at") >= since - causes.MAX_SKEW * MICROS)
     free = F.coalesce(free, F.lit(False))
     mine = F.filter(
         "later", lambda one: (one["of"] == F.col("holder.of")) | (one["kind"] == "unloaded")
@@ -177,13 +177,13 @@ def _judge_assignments(silver: Silver, plan: AuditPlan) -> DataFrame:
     first = F.get(F.array_sort(mine), F.lit(0))
     holds = (first["of"] == F.col("holder.of")) & (first["kind"] != "assigned")
     passed = formatting.plain((F.unix_micros(first["at"]) - F.unix_micros("cycle")) / MICROS)
-    told = formatting.sentence(
+    told = formatting.joined(
         F.col("bundle"), "was assigned to", F.col("broker"), "while", F.col("holder.broker")
     )
-    told = formatting.sentence(told, "owned it, as recorded", passed, "s later")
+    told = formatting.joined(told, "owned it, as recorded", passed, "s later")
     wrong = F.when(given & ~free & holds, told)
     open_ = F.when(given & ~free, _open_evidence(NO_UNLOAD))
-    fine = formatting.sentence(F.col("bundle"), "had no other owner when it was assigned")
+    fine = formatting.joined(F.col("bundle"), "had no other owner when it was assigned")
     return rows.select(*OF_BUNDLE, "cycle", *_verdict_columns("CHANNEL-01", wrong, open_, fine))
 
 
@@ -206,8 +206,8 @@ def _judge_orphans(silver: Silver, plan: AuditPlan) -> DataFrame:
     key = ["cluster", "bundle", "cycle", "of"]
     passed = (F.unix_micros("at") - F.unix_micros("cycle")) / MICROS
     soon, after = (
-        passed.between(-causes.SKEW, HORIZON),
-        passed.between(causes.SKEW, HORIZON),
+        passed.between(-causes.MAX_SKEW, HORIZON),
+        passed.between(causes.MAX_SKEW, HORIZON),
     )
     lives = F.broadcast(down).join(shown.unionByName(given), ["cluster", "of"])
     lives = lives.where(after).groupBy(*key).agg(F.min("at").alias("lives"))
@@ -221,12 +221,12 @@ def _judge_orphans(silver: Silver, plan: AuditPlan) -> DataFrame:
     )
     rows = own.join(lives, key, "left")
     kept = F.col("kept").isNotNull() & ~F.coalesce(F.col("lives") <= F.col("kept"), F.lit(False))
-    stopped = formatting.sentence(F.col("broker"), "stopped and is still recorded as owner of")
-    wrong = F.when(kept, formatting.sentence(stopped, F.col("bundle")))
+    stopped = formatting.joined(F.col("broker"), "stopped and is still recorded as owner of")
+    wrong = F.when(kept, formatting.joined(stopped, F.col("bundle")))
     why = F.when(F.col("lives").isNotNull(), BROKER_MAY_BE_BACK).otherwise(NO_NEXT_OWNER)
     open_ = F.when(F.col("moved").isNull(), _open_evidence(why))
     time = F.concat(formatting.plain(F.greatest("moved", F.lit(0.0))), F.lit(" s"))
-    fine = formatting.sentence(F.col("bundle"), "has another owner after", time)
+    fine = formatting.joined(F.col("bundle"), "has another owner after", time)
     return rows.select(*OF_BUNDLE, "cycle", *_verdict_columns("OWN-04", wrong, open_, fine))
 
 
@@ -251,7 +251,7 @@ def _greatest_measured(silver: Silver, sought: DataFrame, key: list[str]) -> Dat
         "cluster", "at", F.explode("load.topBundlesLoadData").alias("top")
     )
     told = told.select("cluster", "at", F.col("top.bundleName").alias("bundle"), "top.stats")
-    near = F.unix_seconds("at") <= F.unix_seconds("cycle") + causes.SKEW
+    near = F.unix_seconds("at") <= F.unix_seconds("cycle") + causes.MAX_SKEW
     both = told.join(sought, OF_BUNDLE).where(near)
     sums = (
         ("topics",),
@@ -294,7 +294,7 @@ def _limit_verdict() -> tuple[Column, ...]:
         unit = splits.MEGABYTE if name == growth.MAX_MEGABYTES else 1
         over = over | F.coalesce(F.col(what) > F.col(f"force.{name}") * unit, F.lit(False))
     open_ = F.when(~over, _open_evidence(NO_STATS))
-    fine = formatting.sentence(F.col("bundle"), "was split after it had exceeded a limit")
+    fine = formatting.joined(F.col("bundle"), "was split after it had exceeded a limit")
     return _verdict_columns("SPLIT-05", F.lit(None).cast("string"), open_, fine)
 
 
@@ -312,8 +312,8 @@ def _room_verdict() -> tuple[Column, ...]:
     )
     most = F.col(f"force.{growth.MAX_BUNDLES}")
     full = (there + F.size("into") - 1 > most) & (width <= LAST_HASH)
-    told = formatting.sentence(F.col("bundle"), "was split when its namespace had")
-    told = formatting.sentence(
+    told = formatting.joined(F.col("bundle"), "was split when its namespace had")
+    told = formatting.joined(
         told, there.cast("string"), "bundles, of", formatting.plain(most), "at most"
     )
     open_ = F.when(width != LAST_HASH, _open_evidence(BUNDLES_UNRECORDED))
@@ -351,7 +351,7 @@ def _seconds_passed() -> Column:
 
 
 def _written_after() -> Column:
-    told = formatting.sentence(F.col("broker"), "wrote its load data after", _seconds_passed())
+    told = formatting.joined(F.col("broker"), "wrote its load data after", _seconds_passed())
     return F.when(F.col("passed").isNotNull(), told)
 
 
@@ -366,9 +366,7 @@ def _latest_verdict() -> tuple[Column, ...]:
 def _soonest_verdict() -> tuple[Column, ...]:
     """Return a violation if load data came sooner than the minimum interval. [REPORT-16]"""
     soon = F.col("passed").between(1e-3, F.col(f"force.{settings_at.MIN_INTERVAL}") / 1000 - 1e-3)
-    told = formatting.sentence(
-        F.col("broker"), "wrote its load data again after", _seconds_passed()
-    )
+    told = formatting.joined(F.col("broker"), "wrote its load data again after", _seconds_passed())
     led = F.coalesce("elected", F.lit(False))
     open_ = F.when(soon & led, F.concat(told, F.lit(f"; {LEADER_CHANGED}")))
     return _verdict_columns("REPORT-16", F.when(soon & ~led, told), open_, _written_after())
@@ -377,8 +375,8 @@ def _soonest_verdict() -> tuple[Column, ...]:
 def _bundles_verdict() -> tuple[Column, ...]:
     """Return a violation if load data have more bundles than the setting allows. [REPORT-18]"""
     count, most = F.size("load.topBundlesLoadData"), F.col(f"force.{transfer.MAX_REPORTED_BUNDLES}")
-    told = formatting.sentence(F.col("broker"), "reports", count.cast("string"), "bundles, of")
-    told = formatting.sentence(told, formatting.plain(most), "at most")
+    told = formatting.joined(F.col("broker"), "reports", count.cast("string"), "bundles, of")
+    told = formatting.joined(told, formatting.plain(most), "at most")
     many = F.when((most > 0) & (count > most), told)
     return _verdict_columns("REPORT-18", many, F.lit(None).cast("string"), F.when(count >= 0, told))
 

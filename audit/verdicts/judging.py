@@ -64,12 +64,12 @@ def judge_cycles(
     each = F.array(*(_result_struct(rule, one) for rule, one in checks.items())).cast(RULE_RESULTS)
     said = F.filter(each, lambda one: one["reached"] | one["broken"])
     rows = checkpointed_if_tiny(
-        decided.select("cycle", "broker", "looks", "strategy", said.alias("said"))
+        decided.select("cycle", "broker", "view_count", "strategy", said.alias("said"))
     )
     rows = rows.withColumns(
         {"never_due": _in_every_view(lacking=False), "ever_due": _in_every_view(lacking=True)}
     )
-    rows = rows.select("cycle", "broker", "looks", "never_due", "ever_due", F.inline("said"))
+    rows = rows.select("cycle", "broker", "view_count", "never_due", "ever_due", F.inline("said"))
     always = F.when(F.col("lacking"), F.col("ever_due")).otherwise(F.col("never_due"))
     rows = rows.withColumn("always", F.col("broken") & always)
     proof = F.when(F.col("broken"), F.struct("aside", "evidence", "lacking", "excused"))
@@ -77,7 +77,7 @@ def judge_cycles(
         F.bool_or("reached").alias("reached"),
         F.bool_or("broken").alias("broken"),
         (
-            ((F.count_if("broken") == F.any_value("looks")) | F.bool_or("always"))
+            ((F.count_if("broken") == F.any_value("view_count")) | F.bool_or("always"))
             & ~F.coalesce(F.bool_or("excused"), F.lit(False))
         ).alias("surely"),
         F.min(proof).alias("proof"),
@@ -95,7 +95,7 @@ def _in_every_view(lacking: bool) -> Column:
     wrong = F.exists("said", lambda one: one["broken"] & (one["lacking"] == F.lit(lacking)))
     count = F.sum(F.coalesce(wrong, F.lit(False)).cast("int")).over(broker)
     several = F.min("strategy").over(broker) != F.max("strategy").over(broker)
-    return F.coalesce(several & (count == F.col("looks")), F.lit(False))
+    return F.coalesce(several & (count == F.col("view_count")), F.lit(False))
 
 
 def _combined_check(

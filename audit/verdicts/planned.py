@@ -36,7 +36,7 @@ def findings_about_plans(silver: Silver, made: GoldTables, plan: AuditPlan) -> D
     taken = taken.select("cluster", "bundle", F.col("at").alias("taken"), "broker")
     passed = (F.unix_micros("taken") - F.unix_micros("at")) / 1_000_000
     next_ = F.broadcast(rows.select(*KEY, "bundle", "at")).join(taken, ["cluster", "bundle"])
-    next_ = next_.where(passed.between(-causes.SKEW, HORIZON)).groupBy(*KEY, "bundle", "at")
+    next_ = next_.where(passed.between(-causes.MAX_SKEW, HORIZON)).groupBy(*KEY, "bundle", "at")
     rows = rows.join(
         next_.agg(F.min_by("broker", "taken").alias("to")), [*KEY, "bundle", "at"], "left"
     )
@@ -44,7 +44,7 @@ def findings_about_plans(silver: Silver, made: GoldTables, plan: AuditPlan) -> D
     why = why.when(F.col("to") != F.col("least"), ATTEMPT_UNRECORDED)
     told = F.concat(F.col("bundle"), F.lit(": "), why)
     lack = F.min(F.when(why.isNotNull(), told))
-    fine = formatting.sentence("the least used broker,", F.min("to"), "has what was unloaded")
+    fine = formatting.joined("the least used broker,", F.min("to"), "has what was unloaded")
     found = rows.groupBy(*KEY).agg(lack.alias("lack"), fine.alias("fine"))
     return found.select(
         *KEY,

@@ -117,7 +117,9 @@ def _with_samples(silver: Silver, rows: DataFrame, count: int) -> DataFrame:
     """
     sought = causes.broadcast_few(rows.select(*KEY), count)
     ahead = F.unix_seconds("at") - F.unix_seconds("cycle")
-    known = silver.bundle_samples.join(sought, ["cluster", "bundle"]).where(ahead <= causes.SKEW)
+    known = silver.bundle_samples.join(sought, ["cluster", "bundle"]).where(
+        ahead <= causes.MAX_SKEW
+    )
     measured = (
         F.col("topics"),
         F.col("producerCount") + F.col("consumerCount"),
@@ -204,12 +206,12 @@ def judge_limits() -> Column:
         within = within & (F.col(what) <= _setting_column(name) * unit)
     most = F.concat_ws(
         ", ",
-        formatting.sentence(formatting.plain(F.col("topics")), "topics"),
-        formatting.sentence(formatting.plain(F.col("sessions")), "sessions"),
+        formatting.joined(formatting.plain(F.col("topics")), "topics"),
+        formatting.joined(formatting.plain(F.col("sessions")), "sessions"),
         formatting.messages(F.col("messages")),
         formatting.throughput(F.col("bytes")),
     )
-    told = formatting.sentence(F.col("bundle"), "was split, and no limit is below", most)
+    told = formatting.joined(F.col("bundle"), "was split, and no limit is below", most)
     return _rule_struct("SPLIT-05", within, told)
 
 
@@ -217,7 +219,7 @@ def judge_room() -> Column:
     """Return a violation if the namespace already had its maximum number of bundles. [SPLIT-06]"""
     there, more = F.size("names") + F.coalesce("added", F.lit(0)), F.size("into") - 1
     full = F.when(F.col("names").isNotNull(), there + more > _setting_column(growth.MAX_BUNDLES))
-    told = formatting.sentence(
+    told = formatting.joined(
         F.col("bundle"),
         "was split when its namespace had",
         there.cast("string"),
@@ -230,7 +232,7 @@ def judge_room() -> Column:
 
 def judge_switch() -> Column:
     """Return a violation if automatic splits were disabled. [SPLIT-07]"""
-    told = formatting.sentence(F.col("bundle"), f"was split while {growth.AUTO_SPLIT} is false")
+    told = formatting.joined(F.col("bundle"), f"was split while {growth.AUTO_SPLIT} is false")
     settled = F.when(F.col("former").isNull(), F.lit(True))
     return _rule_struct("SPLIT-07", ~_setting_column(growth.AUTO_SPLIT) & settled, told)
 

@@ -249,7 +249,7 @@ def _uneven_load() -> Column:
         .when(~F.coalesce(clear, F.lit(False)), LOADS_NEAR_EDGE)
     )
     texts = F.transform("loads", lambda one: formatting.plain(one["high"]))
-    told = formatting.sentence(
+    told = formatting.joined(
         F.col("bundle"),
         "was unloaded while no condition held: loads of",
         F.array_join(texts, ", "),
@@ -264,7 +264,7 @@ def _few_brokers() -> Column:
     span = F.max(F.unix_micros("last") - F.unix_micros("cycle"))
     many, apart = brokers > most, span > causes.UNLOADING_SECONDS * 1_000_000
     verdict = F.when(many & apart, "undecided").when(many, "violated").otherwise("allowed")
-    told = formatting.sentence(
+    told = formatting.joined(
         brokers.cast("string"), "brokers unloaded bundles, of", formatting.plain(most), "at most"
     )
     return F.struct(
@@ -281,7 +281,7 @@ def _to_less_loaded() -> Column:
         .when(source.isNull() | target.isNull(), NO_LOADS)
     )
     more = source["high"] + F.lit(POINTS) < target["low"]
-    told = formatting.sentence(
+    told = formatting.joined(
         F.col("bundle"),
         "went from",
         F.concat(formatting.plain(source["high"]), F.lit(" % to")),
@@ -297,7 +297,7 @@ def _after_the_delay() -> Column:
     delay = _in_force(transfer.DELAY)
     soon = F.coalesce(passed + causes.UNLOADING_SECONDS < delay, F.lit(False))
     close = F.coalesce(passed - causes.UNLOADING_SECONDS < delay, F.lit(False))
-    told = formatting.sentence(
+    told = formatting.joined(
         "unloads",
         formatting.plain(passed),
         "s after others, with a delay of",
@@ -312,14 +312,14 @@ def _policies_heeded() -> Column:
     [TRANSFER-14]
     """
     stays = ~F.coalesce(_in_force(transfer.WITH_POLICIES), F.lit(False))
-    told = formatting.sentence(F.col("bundle"), "was unloaded; its namespace is in a group")
+    told = formatting.joined(F.col("bundle"), "was unloaded; its namespace is in a group")
     return _verdict(F.col("grouped") & stays, F.when(stays, F.lit(NO_POLICIES)), told)
 
 
 def _excluded_stay() -> Column:
     """Return a violation if a bundle of an excluded namespace is unloaded. [TRANSFER-16]"""
     names = F.split(F.coalesce(_in_force(transfer.EXCLUDED), F.lit("")), ",")
-    told = formatting.sentence(F.col("bundle"), "was unloaded; its namespace is excluded")
+    told = formatting.joined(F.col("bundle"), "was unloaded; its namespace is excluded")
     listed = F.array_contains(names, ranges.namespace_of(F.col("bundle")))
     return _verdict(listed, F.lit(None).cast("string"), told)
 
@@ -330,7 +330,7 @@ def _top_bundles() -> Column:
     """
     top = _load_of(F.col("broker"))["top"]
     known = F.coalesce(F.size(top) > 0, F.lit(False))
-    told = formatting.sentence(F.col("bundle"), "was unloaded, but is not one of the top bundles")
+    told = formatting.joined(F.col("bundle"), "was unloaded, but is not one of the top bundles")
     missing = known & ~F.coalesce(F.array_contains(top, F.col("bundle")), F.lit(True))
     return _verdict(missing, F.when(~known, F.lit(NO_LOADS)), told)
 

@@ -236,7 +236,7 @@ def _verdict() -> Column:
     return F.when(F.col("times") == 0, ALLOWED).when(sure, word).otherwise(UNDECIDED)
 
 
-def _views() -> Column:
+def _view_difference() -> Column:
     """Return a phrase on how another view of the cycle differs."""
     parts = (F.nullif(name, F.lit("")) for name in ("changed", "notes"))
     known = F.nullif(F.concat_ws("; ", *parts), F.lit(""))
@@ -251,7 +251,7 @@ def _evidence() -> Column:
     doubt = (
         F.when(F.col("excused"), F.lit(MAY_HAVE_TO_STAY))
         .when(F.col("times") < F.col("looked"), F.lit(ALLOWED_AT_OTHER_MOMENT))
-        .when(F.col("sure") < F.col("looked"), _views())
+        .when(F.col("sure") < F.col("looked"), _view_difference())
     )
     return F.when(F.col("times") == 0, F.concat(F.lit("as required of "), about)).otherwise(
         F.concat_ws("; ", "evidence", F.coalesce("doubt", doubt))

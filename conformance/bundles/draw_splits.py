@@ -92,7 +92,7 @@ def topic_halves(draw: st.DrawFn) -> Trial:
     return split_with_located_topics(split_case(WHOLE, TOPICS, topics=topics, by=by))
 
 
-NEIGHBOURS = (
+NEIGHBORS = (
     ("persistent://shop/eu/payments-b7487", "persistent://shop/eu/returns-aabc6"),
     ("persistent://shop/eu/returns-a3097", "persistent://shop/eu/payments-befb6"),
     ("persistent://shop/eu/payments-ea599", "persistent://shop/eu/returns-f7cb8"),
@@ -103,14 +103,14 @@ NEIGHBOURS = (
 """
 
 
-neighbour_pairs = st.sampled_from(NEIGHBOURS)
+neighbor_pairs = st.sampled_from(NEIGHBORS)
 numbers_of_others = st.sampled_from((0, 1, 2, 5, 5, 150))
 
 
 @st.composite
-def neighbours(draw: st.DrawFn) -> Trial:
+def neighbors(draw: st.DrawFn) -> Trial:
     """Draw two topics with consecutive hashes, alone or with equally many topics on both sides."""
-    pair, more, by = list(draw(neighbour_pairs)), draw(numbers_of_others), draw(callers)
+    pair, more, by = list(draw(neighbor_pairs)), draw(numbers_of_others), draw(callers)
     random = draw(randoms)
     middle = max(map(hash_of, pair))
     others = names.topics(random, 4 * more + 8, "shop/eu")
@@ -138,7 +138,7 @@ def positions(draw: st.DrawFn) -> Trial:
 
 def topic_splits() -> st.SearchStrategy[Trial]:
     """Return a strategy for splits by topics, including pairs with consecutive hashes."""
-    return st.one_of(topic_halves(), neighbours()).map(_first_question)
+    return st.one_of(topic_halves(), neighbors()).map(_first_question)
 
 
 @st.composite

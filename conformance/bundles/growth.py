@@ -124,7 +124,7 @@ class _LoadDrawer:
         self.grown, random = False, self.random
         long_term = self.rates()
         latest = long_term if random.random() < 0.5 else self.rates()
-        return self.stats(latest), {"longTermData": loads.draw_average(long_term, 1000, 1000)}
+        return self.stats(latest), {"longTermData": loads.as_average(long_term, 1000, 1000)}
 
 
 @st.composite
@@ -223,14 +223,14 @@ def busy_in_one_term(random: Random) -> Json:
     quiet, busy = {"msgRateIn": 10}, {"msgRateIn": 500}
     latest, long_term = random.choice(((quiet, busy), (busy, quiet)))
     return _cluster_of_one_bundle(
-        {MAX_MESSAGES: 100}, latest, loads.draw_average(long_term, 10, 1000)
+        {MAX_MESSAGES: 100}, latest, loads.as_average(long_term, 10, 1000)
     )
 
 
 def between_the_megabytes(random: Random) -> Json:
     """Return a case of a bundle that carries between 100 decimal and 100 binary MB per second."""
     rate = {"msgThroughputIn": random.choice((101, 102, 104)) * loads.MEGABYTE}
-    return _cluster_of_one_bundle({MAX_MEGABYTES: 100}, rate, loads.draw_average(rate, 10, 1000))
+    return _cluster_of_one_bundle({MAX_MEGABYTES: 100}, rate, loads.as_average(rate, 10, 1000))
 
 
 def never_measured_in_kilobytes(random: Random) -> Json:
@@ -247,7 +247,7 @@ def over_the_topic_limit(_random: Random) -> Json:
     """Return a case of a bundle that exceeds the limit on topics and no other."""
     few = {"msgRateIn": 10, "msgThroughputIn": 1000}
     limits = {MAX_TOPICS: 3, MAX_MESSAGES: 100, MAX_MEGABYTES: 100}
-    return _cluster_of_one_bundle(limits, few, loads.draw_average(few, 10, 1000))
+    return _cluster_of_one_bundle(limits, few, loads.as_average(few, 10, 1000))
 
 
 AIMED = (
@@ -272,7 +272,7 @@ def _crowded_namespaces(growth: Growth) -> set[str]:
     return {namespace for namespace, count in counted.items() if count > growth.room(namespace)}
 
 
-def is_split_above_the_threshold(
+def a_bundle_above_the_threshold_is_split(
     name: str, case: Growth, answer: Candidates, expect: Expect
 ) -> None:
     """A bundle that exceeds the threshold is split if its namespace may have more bundles."""
@@ -293,7 +293,7 @@ for rule, limited in {
     "SPLIT-04": MAX_MEGABYTES,
 }.items():
     SPLIT_CANDIDATES.check(rule, draws=automatic_splits(limited))(
-        partial(is_split_above_the_threshold, limited)
+        partial(a_bundle_above_the_threshold_is_split, limited)
     )
 
 

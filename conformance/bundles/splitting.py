@@ -99,7 +99,7 @@ def _halves(topics: Sequence[str], found: Located) -> list[int]:
     return [n for n in below if abs(2 * n - len(topics)) == nearest]
 
 
-@check_exchanges("SPLIT-11", draws=(splits.topic_halves(), splits.neighbours()))
+@check_exchanges("SPLIT-11", draws=(splits.topic_halves(), splits.neighbors()))
 def topic_halves_are_equal(exchanges: Sequence[Exchange], expect: Expect) -> None:
     """Both parts have equally many topics, as located by the implementation's own hash function."""
     in_order = [one.operation for one in exchanges] == [SPLIT.id, LOCATE.id]

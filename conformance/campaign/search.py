@@ -352,7 +352,7 @@ class StoredParts:
             yield dict(Campaign.from_json({"about": {}, "found": data}).found)
 
 
-Ask = Callable[[Callable[[str], str], Sequence[str]], Iterable[tuple[str, str]]]
+RunParts = Callable[[Callable[[str], str], Sequence[str]], Iterable[tuple[str, str]]]
 """Function that applies a function to strings, and yields (string, result) pairs in any order."""
 
 
@@ -374,21 +374,21 @@ def search(
     parts: Sequence[Part],
     readings: Choices,
     stored: StoredParts,
-    ask: Ask | None = None,
+    run_parts: RunParts | None = None,
     report: Callable[[int], object] = lambda _count: None,
 ) -> Results:
     """Run the parts that have no stored result yet; return the results of all parts.
 
-    `ask` runs the parts elsewhere; by default, they run in this process, or in two processes if
-    there are many. `report` is called with the number of completed parts. Errors: AdapterError.
+    `run_parts` runs the parts elsewhere; by default, they run in this process, or in two processes
+    if there are many. `report` is called with the number of completed parts. Errors: AdapterError.
     """
     open_parts = {part.text: part for part in parts if not stored.file(part).exists()}
     done = len(parts) - len(open_parts)
     report(done)
     asked = replace(plan, saved=(), known=KnownAnswers())  # Every task gets a copy of the plan.
     begin = partial(connected_search, asked, readings)
-    if ask:
-        results = ask(partial(search_part, asked, readings), list(open_parts))
+    if run_parts:
+        results = run_parts(partial(search_part, asked, readings), list(open_parts))
     elif _uses_processes(plan, open_parts):
         results = results_of_processes(begin, list(open_parts))
     else:

@@ -80,7 +80,7 @@ PLACEMENT_SINCE = (2, 11)
 STOPPED, NOT_KNOWN = "none", "not known"
 """Load manager of a broker that does not start, and of a broker whose load manager is not known."""
 
-INSTEAD = {
+EFFECTS_OF_BAD_CLASS = {
     "overload": "OverloadShedder runs instead, and only the log says so",
     "simple": "the simple load manager runs instead",
     "simple-manager": "the simple load manager runs instead of the modular one, and only the log "
@@ -147,7 +147,9 @@ def running_classes(settings: Mapping[str, Any], version: str = "") -> Running:
 def _replaced(configured: Running, name: str, problem: str, version: str) -> Running:
     """Return the classes that run in a version that cannot load the class of a setting."""
     taken = _alternative_taken(CLASSES[name][0], version)
-    runs = replace(configured, culprit=name, problem=problem, instead=INSTEAD.get(taken, ""))
+    runs = replace(
+        configured, culprit=name, problem=problem, instead=EFFECTS_OF_BAD_CLASS.get(taken, "")
+    )
     if taken in ("simple", "simple-manager"):
         return replace(runs, manager="simple")
     if taken == "refused":

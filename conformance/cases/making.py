@@ -184,14 +184,14 @@ OF_SOURCES = ("place", "topics", "bundle_data", "release", "cluster", *CONSTRAIN
 """Options that apply to a cluster's data, but not to a case that is already built."""
 
 
-SPELLED = {"profile": "judge-by"}
+OPTION_NAMES = {"profile": "judge-by"}
 """Names on the command line of options that have another name in `args`."""
 
 
 def given_options(args: argparse.Namespace, names: Sequence[str]) -> list[str]:
     """Return the options in `names` that are given, spelled as on the command line."""
     given = (name for name in names if getattr(args, name) not in (None, False, []))
-    return [f"--{SPELLED.get(name, name).replace('_', '-')}" for name in given]
+    return [f"--{OPTION_NAMES.get(name, name).replace('_', '-')}" for name in given]
 
 
 def check_constraints(args: argparse.Namespace, names: Sequence[str] = CONSTRAINTS) -> None:
@@ -235,8 +235,8 @@ def build_case(
     given = asked.values
     profile = args.profile or (nearest_profile(versions[0]) if versions else None)
     judged = judged_version(versions[0]) if versions and not args.profile else None
-    spelled = {**asked.spelled, **later.spelled}
-    changed = (read or NOTHING_READ).changed({**given, **later.values}, spelled)
+    newer_names = {**asked.newer_names, **later.newer_names}
+    changed = (read or NOTHING_READ).changed({**given, **later.values}, newer_names)
     as_judged = replace(changed, version=judging)
     running = as_judged.running()
     strategy = running.shedding.rpartition(".")[2]
@@ -286,7 +286,7 @@ def build_case(
         ports = source.constraints.expressions_with_port(namespace_of(args.place), ids)
         notes += [
             *_unknown_order_notes(args.place, snapshot, running),
-            *_target(trial, versions, running),
+            *_destination_notes(trial, versions, running),
         ]
     else:
         trial = trial_from_snapshot(operation, snapshot)
@@ -322,7 +322,7 @@ def _unknown_order_notes(bundle: str, snapshot: Snapshot, running: Running) -> I
         yield f"brokers take turns by ID; port 8080 is assumed for {', '.join(unknown)}"
 
 
-def _target(trial: Trial, versions: Sequence[str], running: Running) -> Iterator[str]:
+def _destination_notes(trial: Trial, versions: Sequence[str], running: Running) -> Iterator[str]:
     """Yield a note that an administrator may choose the broker (NamespacesBase, since 3.0.0)."""
     case = trial.questions[0].case
     owned = any(case["bundle"] in one.get("bundles", ()) for one in case["brokers"].values())

@@ -69,7 +69,7 @@ CPU = next(iter(RESOURCE_METRICS))
 MAX_AGE = 15 * 60
 """Maximum age of a sample, in seconds before the newest: the maximum interval of load reports."""
 
-SAVED = float("inf")
+NO_TIMESTAMP = float("inf")
 """Time of a sample without a timestamp: it is as new as the file."""
 
 
@@ -189,8 +189,8 @@ def _by_age(
     samples: list[MetricSample],
 ) -> tuple[list[MetricSample], list[tuple[MetricSample, float]]]:
     """Return the recent samples, and each old sample with the seconds from it to the newest one."""
-    timed = [one.time for one in samples if one.time != SAVED]
-    newest = max(timed, default=SAVED)
+    timed = [one.time for one in samples if one.time != NO_TIMESTAMP]
+    newest = max(timed, default=NO_TIMESTAMP)
     old = [(one, newest - one.time) for one in samples if newest - MAX_AGE > one.time]
     return [one for one in samples if not newest - MAX_AGE > one.time], old
 
@@ -263,7 +263,7 @@ def _samples(file: Path, text: str) -> Iterator[MetricSample]:
         found = SAMPLE.match(line)
         labels = dict(LABEL.findall(found[2])) if found else {}
         if found and _is_wanted(found[1], labels):
-            at = int(found[4]) / 1000 if found[4] else SAVED
+            at = int(found[4]) / 1000 if found[4] else NO_TIMESTAMP
             yield MetricSample(
                 broker_in(labels) or file.stem, found[1], labels, float(found[3]), at
             )

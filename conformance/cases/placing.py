@@ -26,7 +26,7 @@ from pulsar_conformance.conformance.common.trial import Json, Trial
 from pulsar_conformance.conformance.placement.operations import ASSIGN
 from pulsar_conformance.reference.placement import permitted_by
 from pulsar_conformance.reference.ranges import namespace_of
-from pulsar_conformance.reference.released.assignment import LATER
+from pulsar_conformance.reference.released.assignment import PREFER_LATER
 from pulsar_conformance.reference.released.expressions import BadExpression, Expression
 from pulsar_conformance.reference.reports import BUNDLE
 from pulsar_conformance.specs.text import counted
@@ -40,7 +40,7 @@ FAILOVER_TYPE = "min_available"
 PORT_IGNORED = "a port, but Pulsar matches only the host"
 """End of a note on a regular expression that matches brokers only with their ports."""
 
-COUNTS = "Pulsar uses the one stored first (NamespaceIsolationPolicies.getPolicyByNamespace)"
+FIRST_STORED = "Pulsar uses the one stored first (NamespaceIsolationPolicies.getPolicyByNamespace)"
 """Phrase on which isolation policy Pulsar uses if several match a namespace."""
 
 
@@ -147,7 +147,7 @@ class Constraints:
             "another order than the admin API's clusters/CLUSTER/namespaceIsolationPolicies"
         )
         which = f"that is {taken.name}" if taken.stored else assumed
-        yield f"several policies match {namespace}: {names}; {COUNTS}, {which}"
+        yield f"several policies match {namespace}: {names}; {FIRST_STORED}, {which}"
 
     def domains_of(self, ids: Mapping[str, str]) -> dict[str, list[str]]:
         """Return the brokers of each failure domain, by their names in the case if known.
@@ -301,7 +301,7 @@ def placement_question(
         "groups": dict(constraints.groups),
         "isolation": [*constraints.isolation(namespace, ids), *without_topics],
         "versions": plain_versions(
-            snapshot.reported, compared={**settings, **what_if}.get(LATER) is True
+            snapshot.reported, compared={**settings, **what_if}.get(PREFER_LATER) is True
         ),
     }
     return Trial.of(ASSIGN.id, case), notes

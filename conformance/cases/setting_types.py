@@ -75,7 +75,7 @@ BANDWIDTH = "loadBalancerNamespaceBundleMaxBandwidthMbytes"
 FLOW_LIMITS = ("loadBalancerNamespaceBundleMaxMsgRate", BANDWIDTH)
 """Limits that flow_or_qps_equally_divide uses even if an administrator splits the bundle."""
 
-GIVEN = "--setting"
+COMMAND_LINE = "--setting"
 """`place` of a setting from the command line; there, a class can be named without its package."""
 
 
@@ -99,7 +99,7 @@ class Unused:
     why: str
 
     def __str__(self) -> str:
-        joint = " " if self.place == GIVEN else ": "
+        joint = " " if self.place == COMMAND_LINE else ": "
         return f"{self.place}{joint}{self.name}: {self.why}"
 
 

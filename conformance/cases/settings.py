@@ -26,8 +26,8 @@ from pulsar_conformance.conformance.cases.effects import (
     without_effect,
 )
 from pulsar_conformance.conformance.cases.setting_types import (
+    COMMAND_LINE,
     COMMENTED,
-    GIVEN,
     STARTS_NOT,
     UNKNOWN_EFFECT,
     WITH_COMMENT,
@@ -87,7 +87,7 @@ class SettingsRead:
     """The Pulsar version that reads the settings; empty if unknown."""
     assumed: str = ""
     """A note if a setting is assumed because another one implies it; otherwise empty."""
-    spelled: Mapping[str, str] = field(default_factory=dict)
+    newer_names: Mapping[str, str] = field(default_factory=dict)
     """The newer name of each setting in `values` that the file sets by its newer name."""
     unreadable: tuple[Unused, ...] = ()
     """Settings whose values Pulsar cannot read."""
@@ -119,25 +119,26 @@ class SettingsRead:
         return bool(self.version) and is_older(self.version)
 
     def changed(
-        self, given: Mapping[str, Any], spelled: Mapping[str, str] = MappingProxyType({})
+        self, given: Mapping[str, Any], newer: Mapping[str, str] = MappingProxyType({})
     ) -> SettingsRead:
         """Return a copy in which the values in `given` replace others; None removes a setting.
 
         TransferShedder implies the extensible load manager, unless a load manager is given.
-        `spelled` has the newer names of settings in `given`, as the field `spelled` does.
+        `newer` has the newer names of settings in `given`, as the field `newer_names` does.
         """
-        values, places = merge_settings(dict(self.values), given), dict.fromkeys(given, GIVEN)
+        values = merge_settings(dict(self.values), given)
+        places = dict.fromkeys(given, COMMAND_LINE)
         assumed = ""
         transfers = str(given.get(STRATEGY)).rpartition(".")[2] == TRANSFER
         if transfers and MANAGER not in given and manager_by_settings(values) == MODULAR:
-            values, places[MANAGER] = {**values, MANAGER: EXTENSIBLE_CLASS}, GIVEN
+            values, places[MANAGER] = {**values, MANAGER: EXTENSIBLE_CLASS}, COMMAND_LINE
             assumed = (
                 f"{TRANSFER} belongs to the {EXTENSIBLE} load manager, so {MANAGER}="
                 f"{EXTENSIBLE_CLASS} is assumed; a broker needs both settings, with full names"
             )
-        kept = {name: own for name, own in self.spelled.items() if name not in given}
-        places, spelled = {**self.places, **places}, {**kept, **spelled}
-        found = replace(self, values=values, places=places, assumed=assumed, spelled=spelled)
+        kept = {name: own for name, own in self.newer_names.items() if name not in given}
+        places, newer = {**self.places, **places}, {**kept, **newer}
+        found = replace(self, values=values, places=places, assumed=assumed, newer_names=newer)
         return replace(found, reread=None)
 
     def with_dynamic(self, dynamic: SettingsRead) -> SettingsRead:
@@ -163,24 +164,24 @@ class SettingsRead:
             reread=partial(_both_by, self, dynamic),
         )
 
-    def delay_remarks(self, name: str) -> list[str]:
-        """Return at most one remark, on when a dynamic setting takes effect."""
+    def delay_remark(self, name: str) -> str:
+        """Return a remark on when a dynamic setting takes effect; empty if there is none."""
         if not self.places.get(name, "").endswith(DYNAMIC):
-            return []
+            return ""
         if name == SHEDDING_INTERVAL:
             once = schedules_cycles_once(self.version) or self.running().manager == EXTENSIBLE
-            return [WHEN_LEADER] if once else []
+            return WHEN_LEADER if once else ""
         if name == MANAGER:
-            return [AT_ONCE]
-        return [AT_START] if name == STRATEGY else []
+            return AT_ONCE
+        return AT_START if name == STRATEGY else ""
 
-    def unknown(self) -> list[Unused]:
+    def still_unknown(self) -> list[Unused]:
         """Return the entries of `unread`, without settings whose values are given elsewhere."""
         return [one for one in self.unread if one.name not in self.places]
 
     def values_with_full_names(self) -> Mapping[str, Any]:
         """Return the values, with full names for classes that the command line names."""
-        given = [name for name, place in self.places.items() if place == GIVEN]
+        given = [name for name, place in self.places.items() if place == COMMAND_LINE]
         return with_full_names(self.values, given)
 
     def running(self) -> Running:
@@ -197,7 +198,7 @@ class SettingsRead:
         Empty if the configured strategies run, or if the command line names the strategy.
         """
         manager = running.manager in (MODULAR, EXTENSIBLE) and running.instead
-        if not manager or self.places.get(running.culprit) == GIVEN:
+        if not manager or self.places.get(running.culprit) == COMMAND_LINE:
             return {}
         runs = {STRATEGY: running.shedding, PLACEMENT: running.placement}
         return {name: value for name, value in runs.items() if name == running.culprit}
@@ -259,7 +260,7 @@ class SettingsRead:
         """Yield settings of a file that name a class without its package, each with the reason."""
         for name, value in self.values.items():
             setting = broker_settings().get(name)
-            short = self.places[name] != GIVEN and "." not in str(value)
+            short = self.places[name] != COMMAND_LINE and "." not in str(value)
             if setting and setting.type == "class" and short and name not in CLASSES:
                 why = "Pulsar needs the full class name, as in org.apache.pulsar.broker…"
                 yield name, f"{value}: {why}"
@@ -271,9 +272,9 @@ class SettingsRead:
         """
         yield from filter(None, [self.assumed])
         for name in (STRATEGY, SHEDDING_INTERVAL):
-            for late in self.delay_remarks(name):
+            if late := self.delay_remark(name):
                 yield f"{name}: {late}; the answer applies after that"
-        for one in self.unknown():
+        for one in self.still_unknown():
             is_setting = one.name in broker_settings() or one.name in specs.load().settings
             yield f"{one}; the answer assumes its default" if is_setting else str(one)
         stop = "with which a broker does not start"
@@ -335,10 +336,10 @@ def read_entries(
         if entry.name in values and values[entry.name] != value:
             unused.append(Unused(places[entry.name], entry.name, over))
         values[entry.name], places[entry.name] = value, entry.place
-    spelled, overridden = _use_documented_spelling(values, places)
+    newer, overridden = _use_documented_spelling(values, places)
     unused += overridden
     given = {name: value for name, value in values.items() if value is not None}
-    read = SettingsRead(given, places, tuple(unused), others, release or "", spelled=spelled)
+    read = SettingsRead(given, places, tuple(unused), others, release or "", newer_names=newer)
     return replace(read, unreadable=tuple(bad.values()), misread=tuple(misread))
 
 
@@ -351,7 +352,7 @@ def _use_documented_spelling(
     the older names and have no effect because of that. A release that knows both names uses the
     newer name's value unless it is the default.
     """
-    spelled: dict[str, str] = {}
+    newer: dict[str, str] = {}
     overridden: list[Unused] = []
     for setting in broker_settings().values():
         name, old = setting.name, setting.replaces
@@ -362,8 +363,8 @@ def _use_documented_spelling(
             if old in values and values[old] != value:
                 why = f"{place} sets {name}, which is used instead"
                 overridden.append(Unused(places[old], old, why))
-            values[old], places[old], spelled[old] = value, place, name
-    return spelled, overridden
+            values[old], places[old], newer[old] = value, place, name
+    return newer, overridden
 
 
 def given_settings(texts: Iterable[str], *, any_range: bool = False) -> dict[str, Any]:
@@ -390,10 +391,10 @@ def read_pairs(texts: Iterable[str], release: str = "", *, any_range: bool = Fal
             other = "without a value" if given[name] is None else f"as {given[name]}"
             raise BadSetting(f"--setting {text}: {name} is also given {other}; keep one")
         if release and (why := why_unknown(name, release)):
-            unused[name] = Unused(GIVEN, name, why)
+            unused[name] = Unused(COMMAND_LINE, name, why)
         else:
-            given[name], places[name] = found, GIVEN
-    spelled, overridden = _use_documented_spelling(given, places)
+            given[name], places[name] = found, COMMAND_LINE
+    newer, overridden = _use_documented_spelling(given, places)
     for one in overridden:
         raise BadSetting(f"--setting {one.name}: {one.why}")
-    return SettingsRead(given, places, (*unused.values(),), version=release, spelled=spelled)
+    return SettingsRead(given, places, (*unused.values(),), version=release, newer_names=newer)

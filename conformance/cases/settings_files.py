@@ -15,7 +15,7 @@ from typing import Any
 from pulsar_conformance.adapters.protocol import NotJSON, parse_line
 from pulsar_conformance.conformance.cases.load_reports import BadSnapshot
 from pulsar_conformance.conformance.cases.setting_types import (
-    GIVEN,
+    COMMAND_LINE,
     BadSetting,
     Entry,
     Unused,
@@ -42,12 +42,12 @@ OPTIONAL = re.compile(r"Optional\[(.*)\]")
 ABSENT = ("None", "null", "Optional.empty")
 
 LOGGED = re.compile(r"\bloadBalancer\w+=[^,\n]*, \w+=")
-PAIR = re.compile(r"(\w+)=(.*?)(?=, \w+=|\)?$)")
+LOGGED_SETTING = re.compile(r"(\w+)=(.*?)(?=, \w+=|\)?$)")
 """Matches one setting in the log line with a broker's whole configuration."""
 
 TEMPLATE = "; it is a template with {{ }}, so give the rendered file"
 
-MARK = "\ufeff"
+BYTE_ORDER_MARK = "\ufeff"
 MARKED = (
     "a byte order mark precedes its name, so Pulsar reads another name; save the file without it"
 )
@@ -179,7 +179,7 @@ def _entries(
 
     The format is detected.
     """
-    marked, text = text.startswith(MARK), text.removeprefix(MARK)
+    marked, text = text.startswith(BYTE_ORDER_MARK), text.removeprefix(BYTE_ORDER_MARK)
     _refuse_program(file, text)
     plain = not text.lstrip().startswith("{") and not LOGGED.search(text)
     if plain and is_yaml(file, text):
@@ -276,7 +276,7 @@ def read_logged_line(place: str, line: str) -> Mapping[str, Any]:
 
 
 def _of_line(place: str, line: str) -> Iterator[Entry]:
-    for found in PAIR.finditer(line):
+    for found in LOGGED_SETTING.finditer(line):
         yield Entry(place, found[1], plain_java_value(found[2].strip()))
 
 
@@ -394,5 +394,5 @@ def value_notes(
     for name, value in read.values.items():
         why = why_odd_value(name, value, "" if name in off else read.version, parts)
         if why:
-            place = GIVEN if read.places[name] == GIVEN else f"{read.places[name]}:"
-            yield f"{place} {read.spelled.get(name, name)}={value}: {why}{beside.get(name, '')}"
+            place = COMMAND_LINE if read.places[name] == COMMAND_LINE else f"{read.places[name]}:"
+            yield f"{place} {read.newer_names.get(name, name)}={value}: {why}{beside.get(name, '')}"

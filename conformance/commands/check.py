@@ -18,7 +18,7 @@ from pulsar_conformance.adapters.errors import AdapterError
 from pulsar_conformance.adapters.names import connect
 from pulsar_conformance.adapters.protocol import JSON
 from pulsar_conformance.conformance.catalogue import OPERATIONS
-from pulsar_conformance.reference.answers.shedding import LATER, STRATEGIES
+from pulsar_conformance.reference.answers.shedding import NEWER_STRATEGIES, STRATEGIES
 from pulsar_conformance.specs import UnknownName, load
 from pulsar_conformance.specs.text import counted
 
@@ -151,7 +151,7 @@ def _check_declared_readings(
         found.note(f"offers {', '.join(sheds)}, {missing}: no rule about shedding will be judged")
     for strategy in hello.strategies or ():
         name = strategy.rpartition(".")[2]
-        if name not in (documented := {**STRATEGIES, **LATER}):
+        if name not in (documented := {**STRATEGIES, **NEWER_STRATEGIES}):
             near = get_close_matches(name, documented, n=1, cutoff=0.75)
             meant = f"; did you mean {near[0]}?" if near else ""
             judged = "which no document mentions: it is judged only by rules for every strategy"

@@ -86,16 +86,19 @@ from pulsar_conformance.specs.judged import nearest_profile, version_of_released
 
 WITHOUT_EXTENSIBLE = ("released-2.4", "released-2.10")
 
-OF_REPORTS = (
+NOT_FOR_LOAD_DATA = (
     *("bundle_data", "topics", "cluster"),
     *("profile", "reading", "broker", "bundle", "sweep", "all"),
 )
 """Options that cannot be used with load data of the extensible load manager."""
 
-OF_CASES = ("conf", "dynamic", "setting", "profile", "reading", "broker", "bundle", "sweep", "all")
+NOT_FOR_LOGS = (
+    *("conf", "dynamic", "setting"),
+    *("profile", "reading", "broker", "bundle", "sweep", "all"),
+)
 """Options that cannot be used with a log."""
 
-OF_ANSWERS = ("profile", "reading", "broker", "bundle", "sweep", "all")
+NOT_FOR_PRINTED_CASES = ("profile", "reading", "broker", "bundle", "sweep", "all")
 """Options that have no effect on an example that is printed as a case."""
 
 GROUPS_UNKNOWN = (
@@ -189,7 +192,7 @@ def _lines(args: argparse.Namespace) -> Generator[str, None, bool]:
     of_version = args.release if not (from_cluster or is_example or args.log) else None
     others = tuple(one for one in OF_SOURCES if one != "release" or of_version is None)
     _check_options(args, () if from_cluster else others, "a cluster's reports or metrics")
-    _check_options(args, OF_CASES if args.log else (), "a case or a cluster's data")
+    _check_options(args, NOT_FOR_LOGS if args.log else (), "a case or a cluster's data")
     if args.as_case and not is_example:
         how = "to make a case of a cluster, use the command case" if from_cluster else "remove it"
         raise BadCase(f"--as-case can be used only with a worked example; {how}")
@@ -204,7 +207,7 @@ def _lines(args: argparse.Namespace) -> Generator[str, None, bool]:
         wanted = _options_for(args, focus, "")
         example = _example(args.example or args.case)
         if args.as_case:
-            _check_options(args, OF_ANSWERS, "an explanation")
+            _check_options(args, NOT_FOR_PRINTED_CASES, "an explanation")
             content = case_content(with_settings(Trial.asking(example.questions), wanted.settings))
             yield json.dumps(content, indent=1, ensure_ascii=False)
             return True
@@ -250,7 +253,7 @@ def _cluster_lines(args: argparse.Namespace, focus: Focus) -> Generator[str, Non
     data = load_data(folder, other_files(args)) if folder and not args.place else None
     if data is not None:
         check_constraints(args, ("domains",))
-        _check_options(args, OF_REPORTS, "reports of the modular or simple load manager")
+        _check_options(args, NOT_FOR_LOAD_DATA, "reports of the modular or simple load manager")
         release = _release_of_files(args)
         settings, before = _extensible_settings(args, release)
         _check_extensible(args, settings, release)
@@ -282,7 +285,7 @@ def _cluster_lines(args: argparse.Namespace, focus: Focus) -> Generator[str, Non
         if found.running and found.running.manager == MODULAR:
             print_note(GROUPS_UNKNOWN)
     shown = (focus, args.all, found.without_traffic, found.ports)
-    words = {"spelled": found.what_if.spelled, "sweep": args.sweep}
+    words = {"newer_names": found.what_if.newer_names, "sweep": args.sweep}
     readings = chosen_readings(args.reading)
     wanted = ExplainOptions(args.profile, readings, what_if, *shown, **words)
     provided = ProvidedQuestions(
@@ -326,7 +329,7 @@ def _extensible_settings(
         raise BadCase(str(read.unreadable[0]))
     read.check_numbers()
     own = {} if MANAGER in {**read.values, **given} else {MANAGER: EXTENSIBLE_CLASS}
-    changed = read.changed({**own, **given}, asked.spelled)
+    changed = read.changed({**own, **given}, asked.newer_names)
     for note in (*value_notes(changed, UNNEEDED), *changed.notes(), *map(str, asked.unused)):
         print_note(note)
     return {**read.values, **given}, read.values
@@ -365,7 +368,7 @@ def _options_for(args: argparse.Namespace, focus: Focus, profile: str) -> Explai
     released = bool(version and (args.profile or args.release))
     read = files_in_force(args, own, released=released)
     given = read_pairs(args.setting, version, any_range=released)
-    changed = (read or NOTHING_READ).changed(given.values, given.spelled)
+    changed = (read or NOTHING_READ).changed(given.values, given.newer_names)
     for note in (*map(str, given.unused), *value_notes(changed)):
         print_note(note)
     for note in changed.notes() if read else ():
@@ -375,7 +378,7 @@ def _options_for(args: argparse.Namespace, focus: Focus, profile: str) -> Explai
         instead = changed.strategy_instead(changed.running())
         settings = {**read.values, **instead, **settings}
     readings = chosen_readings(args.reading)
-    words = {"spelled": given.spelled, "sweep": args.sweep}
+    words = {"newer_names": given.newer_names, "sweep": args.sweep}
     return ExplainOptions(args.profile, readings, settings, focus, args.all, **words)
 
 

@@ -16,7 +16,7 @@ from pulsar_conformance.adapters.errors import AdapterError
 from pulsar_conformance.conformance.cases.saved import BadCase, Campaign, load_saved
 from pulsar_conformance.conformance.engine.plan import (
     ALIASES,
-    CAMPAIGN_FILE,
+    CAMPAIGN_FILE_OPTION,
     OPTIONS,
     BadPlan,
     Plan,
@@ -76,7 +76,7 @@ def run(args: argparse.Namespace) -> int:
     words += ["-W", "ignore::hypothesis.errors.HypothesisSideeffectWarning"]
     # This plug-in of pytest would run the garbage collector over the whole memory, twice.
     words += ["-p", "no:unraisableexception"]
-    words += [f"{CAMPAIGN_FILE}={file}"] if file else []
+    words += [f"{CAMPAIGN_FILE_OPTION}={file}"] if file else []
     words += ["--alluredir", str(out / "allure"), "--clean-alluredir", "--assert=plain"]
     of_pytest = _after_dashes(args.pytest)
     if not of_pytest and not os.environ.get("PYTEST_ADDOPTS"):  # Loading plug-ins takes 0.1 s.
@@ -105,7 +105,7 @@ def _replay(args: argparse.Namespace, left_out: list[str]) -> int:
     files = replay.cases_in(Path(args.conformance_replay))
     outcomes = []
     for one in replay.replay_cases(files, plan_for):
-        print(one.line(), flush=True)
+        print(one.as_text(), flush=True)
         outcomes.append(one)
     print(f"\n{len(outcomes)} replayed: {replay.count_outcomes(outcomes)}")
     print(f"outcomes: {replay.write_outcomes(outcomes, Path(args.conformance_out))}")
@@ -162,7 +162,7 @@ def _campaign_file(plan: Plan, args: argparse.Namespace) -> Path:
     for_each = "" if worlds else " for each rule"
     print(f"{counted(each, 'case')}{for_each} in {counted(len(parts), 'part')}", flush=True)
     folder = Path(args.conformance_out, CAMPAIGN)
-    ask: search.Ask | None = None
+    run_parts: search.RunParts | None = None
     starting: AbstractContextManager[None] = nullcontext()
     try:
         if args.conformance_spark:
@@ -171,13 +171,13 @@ def _campaign_file(plan: Plan, args: argparse.Namespace) -> Path:
                 start_in_background,
             )
 
-            ask = partial(results_of_tasks, args.conformance_spark)
+            run_parts = partial(results_of_tasks, args.conformance_spark)
             starting = start_in_background(args.conformance_spark)
         with starting:  # Readings are found while Spark starts.
             readings = search.readings_of(plan)
             stored = search.StoredParts(folder, plan, readings, resume=args.conformance_resume)
             progress = CountedProgress(len(parts), "part")
-            found = search.search(plan, parts, readings, stored, ask, progress.show)
+            found = search.search(plan, parts, readings, stored, run_parts, progress.show)
     except AdapterError as error:
         raise BadPlan(str(error)) from None
     found = {**search.empty_results(plan, worlds), **found}

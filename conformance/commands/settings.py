@@ -100,8 +100,8 @@ def _explain_file(file: str, args: argparse.Namespace) -> int:
         print(json.dumps(_as_json(found, args.to, assumed=assumed), indent=1))
     else:
         print("\n".join(_explanation(found, args, assumed=assumed)))
-    told = (found.without_effect(), found.unreadable, found.misread, found.unknown(), _odd(found))
-    return int(any(told))
+    unusable = (found.unreadable, found.misread, found.still_unknown())
+    return int(any((found.without_effect(), *unusable, _odd(found))))
 
 
 def _read_file(file: str, args: argparse.Namespace, release: str) -> SettingsRead:
@@ -137,7 +137,7 @@ def _odd(found: SettingsRead) -> dict[str, str]:
 def _odd_sections(found: SettingsRead, short_value: Callable[[Any], str]) -> Iterator[Section]:
     for title, fails in (("out of range", False), ("in force, but it fails", True)):
         rows = [
-            f"{found.spelled.get(name, name)} = {short_value(found.values[name])} "
+            f"{found.newer_names.get(name, name)} = {short_value(found.values[name])} "
             f"({found.places[name]}): {why}"
             for name, why in _odd(found).items()
             if isinstance(found.values[name], str) is fails
@@ -159,7 +159,7 @@ def _defaults(found: SettingsRead) -> Mapping[str, Any]:
     from pulsar_conformance.specs.judged import has_setting
 
     release = release_compared(found)
-    left_out = {one.name for one in (*found.unreadable, *found.unknown())} | {*found.values}
+    left_out = {one.name for one in (*found.unreadable, *found.still_unknown())} | {*found.values}
     left_out |= {one.replaces for one in broker_settings().values() if one.is_in(release)}
     return {
         name: default_for(found, name)
@@ -227,7 +227,7 @@ def _sections(found: SettingsRead, to: str | None, every: bool) -> Iterator[Sect
     stops, without = found.reasons_not_to_start(), found.ineffective()
     unread = any(one.name in stops for one in found.unreadable)
     listed = {
-        "not known": found.unknown(),
+        "not known": found.still_unknown(),
         "cannot be read" + (", so the broker does not start" if unread else ""): found.unreadable,
         "read as another value": found.misread,
         "the broker does not start with these": found.refused(),
@@ -257,7 +257,7 @@ def _sections(found: SettingsRead, to: str | None, every: bool) -> Iterator[Sect
         yield f"to see which decisions and settings change, run: {hint}", []
     in_force = sorted(_in_force(found).items(), key=lambda one: one[1][0] == one[1][1])
     rows = [
-        f"{found.spelled.get(name, name)} = {short_value(value)} ({found.places[name]}"
+        f"{found.newer_names.get(name, name)} = {short_value(value)} ({found.places[name]}"
         + ("" if value == default else f"; the default is {short_value(default)}")
         + (f"; {remark}" if (remark := _remark(found, name)) else "")
         + ")"
@@ -352,7 +352,7 @@ def _remark(found: SettingsRead, name: str) -> str:
         said.append(f"{shedding} also places what it unloads, but {placed}")
     if runs.manager == EXTENSIBLE and name == ALGORITHM and found.values[name] == FLOW:
         said.append(f"{ONE_CUT}, so a bundle that it would cut more often stays whole")
-    return "; ".join([*said, *found.delay_remarks(name)])
+    return "; ".join(filter(None, [*said, found.delay_remark(name)]))
 
 
 def _as_json(found: SettingsRead, to: str | None, *, assumed: bool) -> dict[str, Any]:
@@ -370,7 +370,7 @@ def _as_json(found: SettingsRead, to: str | None, *, assumed: bool) -> dict[str,
         name: [*filter(None, [odd.get(name), _remark(found, name)])] for name in found.values
     }
     rows = {
-        "notKnown": found.unknown(),
+        "notKnown": found.still_unknown(),
         "cannotBeRead": found.unreadable,
         "takenForAnotherValue": found.misread,
         "outOfRange": [Unused(found.places[name], name, why) for name, why in odd.items()],

@@ -61,7 +61,7 @@ KINDS = {"ConfigMap": MAP, SECRET: MAP} | dict.fromkeys(
 NO_TEXT = "it has several values in YAML, but a setting of a broker has a single value"
 NO_VALUE = "it is not read: a setting of a broker has a single value, not a mapping or a list"
 
-LATER = {MAP: -1, SET: 1}
+SOURCE_RANKS = {MAP: -1, SET: 1}
 """Ranks of sources (0 if missing): a workload's settings override a ConfigMap's, for example."""
 
 
@@ -129,7 +129,7 @@ def _in_order(found: Iterable[FoundInYAML]) -> list[FoundInYAML]:
     """
 
     def order(one: FoundInYAML) -> tuple[bool, bool, int]:
-        return one.misplaced, one.name.startswith(PREFIX), LATER.get(one.source[0], 0)
+        return one.misplaced, one.name.startswith(PREFIX), SOURCE_RANKS.get(one.source[0], 0)
 
     return sorted(found, key=order)
 

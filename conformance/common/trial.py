@@ -24,7 +24,7 @@ WORTH_MENTIONING = 4
 CASE_CHANGED = "caseChanged"
 """Field of an answer: the place where the implementation has modified the case."""
 
-ISOLATED_CRASH = "brokeOnIt"
+CRASHED_ON_CASE = "brokeOnIt"
 """Field, next to `failed`, of the answer to a case that crashed the implementation.
 
 Its value is the number of messages that were needed to find the case in its batch.

@@ -30,7 +30,7 @@ OTHER_COMMANDS = (
 RUN = re.compile(rf"\bpulsar(?:-daemon\s+start)?\s+({OTHER_COMMANDS}|broker|standalone)\b")
 """Matches a command that runs a component of Pulsar; the group is the component."""
 
-ALONE = re.compile(
+BROKER_COMMAND = re.compile(
     r"(?:\S*sh\s+-\w+\s+)?[\"']?\s*(?:exec\s+)?\S*pulsar\s+(broker|standalone)\b[^;&|]*"
 )
 """Matches a command that runs a broker, with no command before it that could apply variables."""
@@ -272,7 +272,7 @@ def why_not_applied(image: str, *commands: Any) -> str:
 
     It is also empty for an image that is not Pulsar's own, since the image may apply them itself.
     """
-    alone = ALONE.fullmatch(" ".join(filter(None, map(_words, commands))).strip())
+    alone = BROKER_COMMAND.fullmatch(" ".join(filter(None, map(_words, commands))).strip())
     if not alone or not _is_own_image(image):
         return ""
     return (

@@ -12,8 +12,8 @@ from pulsar_conformance.adapters.pulsar.versions import version_key
 from pulsar_conformance.conformance.compare.changes import Cause, Change, Changes, cause_name
 from pulsar_conformance.conformance.compare.differences import (
     Factor,
+    all_factors,
     decides_differently,
-    factors,
 )
 from pulsar_conformance.conformance.explain import paper
 from pulsar_conformance.reference import MissingSetting, Model, fold_steps
@@ -83,7 +83,7 @@ def changes_without_case(found: Sequence[Changes], versions: Versions) -> list[F
     }
     first, second = (every.profile(one).readings for one in profiles)
     concerned = (ways | (first.keys() & second.keys())) - shown
-    changed = (one for one in factors(*profiles) if one.older != one.newer)
+    changed = (one for one in all_factors(*profiles) if one.older != one.newer)
     return [one for one in changed if one.name in concerned]
 
 

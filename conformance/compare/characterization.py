@@ -41,7 +41,7 @@ class Finding:
     """The result for a reading: the alternative that an implementation was found to follow."""
 
     reading: str
-    says: str | None
+    declared: str | None
     """The alternative that the implementation declares, or None."""
     found: str
     """An alternative, or `none`, `mixed` or `undecided`."""
@@ -54,7 +54,7 @@ class Finding:
         """True if the result is `none` or `mixed`, or differs from the declared alternative."""
         if self.found == "undecided":
             return False
-        return self.found in ("none", "mixed") or self.says not in (None, self.found)
+        return self.found in ("none", "mixed") or self.declared not in (None, self.found)
 
 
 def characterize(implementation: Implementation, seed: int) -> list[Finding]:
@@ -98,23 +98,25 @@ def _finding(
     domains: Domains,
     seed: int,
 ) -> Finding:
-    says = implementation.hello.readings.get(reading)
+    declared = implementation.hello.readings.get(reading)
     if evidence is None:
-        return Finding(reading, says, "undecided", _why_unasked(reading))
+        return Finding(reading, declared, "undecided", _why_unasked(reading))
     if not evidence:
-        return Finding(reading, says, "undecided", _why_unanswered(implementation, reading, seed))
+        return Finding(
+            reading, declared, "undecided", _why_unanswered(implementation, reading, seed)
+        )
     every = {**domains, reading: specs.load().open_values(implementation.profile, reading)}
     for one in evidence:
         if not one.allows(every):
-            return Finding(reading, says, "none", one.complaint)
+            return Finding(reading, declared, "none", one.complaint)
     left = common_alternatives(reading, sound, every)
     if not left:
         two = disagreeing_trials(reading, sound, every)
-        return Finding(reading, says, "mixed", disagreeing=two)
+        return Finding(reading, declared, "mixed", disagreeing=two)
     if len(left) > 1:
-        return Finding(reading, says, "undecided", " or ".join(left))
+        return Finding(reading, declared, "undecided", " or ".join(left))
     [value] = left
-    return Finding(reading, says, value)
+    return Finding(reading, declared, value)
 
 
 def _why_unanswered(implementation: Implementation, reading: str, seed: int) -> str:
@@ -169,7 +171,7 @@ def _explained(finding: Finding, profile: str, root: Path) -> Finding:
 
 
 def _print(title: str, findings: Sequence[Finding]) -> None:
-    rows = [(one.reading, one.says or "-", one.found) for one in findings]
+    rows = [(one.reading, one.declared or "-", one.found) for one in findings]
     lines = table(("reading", "says", "found"), rows)
     print("\n".join((title, *lines, *_notes(findings), "")))
 
@@ -187,5 +189,5 @@ def _notes(findings: Sequence[Finding]) -> Iterator[str]:
     for finding in open_ones:
         yield f"  undecided: {finding.reading}: {finding.why}"
     for finding in failed:
-        why = finding.why or f"it follows {finding.found}, but declares {finding.says}"
+        why = finding.why or f"it follows {finding.found}, but declares {finding.declared}"
         yield f"  FAIL: {finding.reading}: {why}"

@@ -23,7 +23,7 @@ from pulsar_conformance.reference.released.configuration import (
 )
 from pulsar_conformance.reference.released.release import ReleasedWays
 
-DRAWN: Mapping[str, str] = {"place.select": "candidates", "place.broker": "brokers"}
+CANDIDATES_FIELD: Mapping[str, str] = {"place.select": "candidates", "place.broker": "brokers"}
 """Field of a case with the brokers among which an operation may choose at random."""
 
 
@@ -127,7 +127,7 @@ class Factor(NamedTuple):
     """Value in the newer release; None if a setting has no default there."""
 
 
-def factors(older: str, newer: str) -> tuple[Factor, ...]:
+def all_factors(older: str, newer: str) -> tuple[Factor, ...]:
     """Return the ways, readings and defaults of two releases' profiles, including equal ones."""
     every = specs.load()
     ways = every.ways_of(older), every.ways_of(newer)
@@ -164,7 +164,7 @@ class Causes:
     def __init__(self, older: str, newer: str) -> None:
         self.models = Model(older), Model(newer)
         self._versions = version_of_profile(older), version_of_profile(newer)
-        found = [one for one in factors(older, newer) if one.older != one.newer]
+        found = [one for one in all_factors(older, newer) if one.older != one.newer]
         self._factors = tuple(one for one in found if factor_concerns(one, self._versions[0]))
         self._absent = tuple(one for one in found if one not in self._factors)
         self._turned = cache(self._model_with)
@@ -266,5 +266,5 @@ def in_broker_order(answer: Json) -> Json:
 def times_to_ask(trial: Trial, least: int = 1) -> int:
     """Return the number of times to ask a question so that every random choice can occur."""
     operation, case = trial.questions[0]
-    drawn = len(case[DRAWN[operation]]) if operation in DRAWN else 0
+    drawn = len(case[CANDIDATES_FIELD[operation]]) if operation in CANDIDATES_FIELD else 0
     return max(least, drawn)

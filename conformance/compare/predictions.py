@@ -17,7 +17,7 @@ from pulsar_conformance.adapters.protocol import JSON
 from pulsar_conformance.adapters.questions import BadLine, json_values
 from pulsar_conformance.conformance.common.trial import Json, Question, Trial
 from pulsar_conformance.conformance.compare.differences import (
-    DRAWN,
+    CANDIDATES_FIELD,
     Difference,
     decides_differently,
 )
@@ -100,7 +100,7 @@ class Predictor:
 
     def _possible_answers(self, operation: str, case: Json) -> list[Json]:
         """Return the model's possible answers: several if it chooses at random."""
-        turns = len(case[DRAWN[operation]]) if operation in DRAWN else 1
+        turns = len(case[CANDIDATES_FIELD[operation]]) if operation in CANDIDATES_FIELD else 1
         return [self._model.answer(operation, case) for _ in range(max(turns, 1))]
 
     def _cause(self, difference: Difference) -> str:

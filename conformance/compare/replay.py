@@ -36,7 +36,7 @@ class ReplayOutcome:
     status: int = 0
     """Exit status for the case; 0 if only rules that are not a `must` are broken."""
 
-    def line(self) -> str:
+    def as_text(self) -> str:
         """Format the outcome and the file on one line, and the reason on the next."""
         who = f"{self.implementation}, {self.profile}: " if self.implementation else ""
         said = self.why or ", ".join(self.rules)

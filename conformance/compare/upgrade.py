@@ -181,7 +181,7 @@ def _default_instead(upgraded: SettingsRead, name: str, value: Any) -> str:
 
 def _off(found: SettingsRead) -> Mapping[str, str]:
     """Return the settings without effect, by name, each with the reason."""
-    in_force = {found.spelled.get(name, name) for name in found.values}
+    in_force = {found.newer_names.get(name, name) for name in found.values}
     unused = [one for one in found.unused if one.name not in in_force]
     return {one.name: one.why for one in (*unused, *found.disabled(defaults=True))}
 
@@ -219,7 +219,7 @@ def _changes_of_settings(
         if not has_setting(setting, now.version) and setting.is_in(known):
             continue
         before, after = default_for(now, name), default_for(upgraded, name)
-        kept = {*now.values} - {*now.spelled} - {*upgraded.spelled}
+        kept = {*now.values} - {*now.newer_names} - {*upgraded.newer_names}
         if setting.since in later and setting.replaces in kept.intersection(upgraded.values):
             yield f"{setting.replaces}: its name becomes {name}; the former name still works"
         elif name not in now.values and setting.is_in(known) and before != after:

@@ -198,7 +198,7 @@ def total_traffic(loads: Sequence[Mapping[str, float]]) -> dict[str, float]:
     return {name: sum([load[name] for load in loads]) for name in RATE_FIELDS}
 
 
-def draw_average(load: Mapping[str, float], samples: int, most: int) -> dict[str, float]:
+def as_average(load: Mapping[str, float], samples: int, most: int) -> dict[str, float]:
     """Return bundle data with `load` as the average of `samples` samples; the maximum is `most`."""
     return {**load, "numSamples": samples, "maxSamples": most}
 

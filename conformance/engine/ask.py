@@ -250,7 +250,7 @@ def answered_trials(
     asked: AskedTrials,
     plan: Plan,
     implementation: Implementation,
-    applies_to_trial: Callable[[specs.Rule, Trial], bool],
+    may_apply_to_trial: Callable[[specs.Rule, Trial], bool],
 ) -> Iterator[AnsweredTrial]:
     """Yield the trials that a rule judges, each with its answers.
 
@@ -261,7 +261,7 @@ def answered_trials(
     dispatcher, judges = asked.dispatcher, checks()[rule.id].judges
 
     def counts(one: SourcedTrial) -> bool:
-        return not dispatcher.failed(one) or applies_to_trial(rule, one.trial)
+        return not dispatcher.failed(one) or may_apply_to_trial(rule, one.trial)
 
     for one in asked.by_rule[rule.id]:
         if one.broke in (None, rule.id) or counts(one):

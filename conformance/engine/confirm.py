@@ -181,7 +181,7 @@ class Confirmer:
         known = applied.costly and small == fault.trial
         [found] = [fault] if known else own_faults(applied, [small])
         for trial in [small, fault.trial] if small != fault.trial else [small]:
-            alone = self._fault_when_alone(applied, trial)
+            alone = self._result_when_alone(applied, trial)
             if alone is None:
                 break
             if alone.outcome.violated:
@@ -194,13 +194,13 @@ class Confirmer:
             return fault
         return found or _with_remark(fault, "asked again, the case got an allowed answer")
 
-    def _fault_when_alone(self, applied: AppliedRule, trial: Trial) -> Fault | None:
+    def _result_when_alone(self, applied: AppliedRule, trial: Trial) -> Fault | None:
         """Ask a trial alone after a restart; return a fault, even if its answers are allowed.
 
         None if restarts are slow or used up, or if answers are known to be random. Errors:
         `AdapterError`.
         """
-        slow = applied.costly or not applied.judged.implementation.restarts
+        slow = applied.costly or not applied.judged.implementation.restarts_cleanly
         if slow or not self._restarts_left or self._random >= MAX_RANDOM:
             return None
         self._restarts_left -= 1

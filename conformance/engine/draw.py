@@ -322,22 +322,22 @@ def distinct_questions(operation: str, profile: str, seed: int, examples: int) -
 
 
 def sample_questions(
-    operation: str, profile: str, seed: int, examples: int, least: int
+    operation: str, profile: str, seed: int, examples: int, count: int
 ) -> list[Trial]:
-    """Return `least` distinct questions of an operation, evenly spaced among the questions drawn.
+    """Return `count` distinct questions of an operation, evenly spaced among the questions drawn.
 
     The number of draws per rule starts at `examples` and grows until there are enough questions.
     Fewer questions are returned if larger draws yield too few new ones.
     """
     found = distinct_questions(operation, profile, seed, examples)
-    while 0 < len(found) < least:
-        times = min(GROWTH_LIMIT, -(-least * 5 // (len(found) * 4)))
+    while 0 < len(found) < count:
+        times = min(GROWTH_LIMIT, -(-count * 5 // (len(found) * 4)))
         before, examples = len(found), examples * times
         found = distinct_questions(operation, profile, seed, examples)
         if len(found) < before * times * MIN_NEW_SHARE:
             break
-    step = max(1.0, len(found) / max(1, least))
-    return [found[int(step * index)] for index in range(min(least, len(found)))]
+    step = max(1.0, len(found) / max(1, count))
+    return [found[int(step * index)] for index in range(min(count, len(found)))]
 
 
 def _with_its_strategy(trial: Trial, rule: specs.Rule, implementation: Implementation) -> Trial:

@@ -17,7 +17,7 @@ from pulsar_conformance.adapters.validation import UnmodifiedCases
 from pulsar_conformance.conformance.catalogue import OPERATIONS
 from pulsar_conformance.conformance.common.trial import (
     CASE_CHANGED,
-    ISOLATED_CRASH,
+    CRASHED_ON_CASE,
     Json,
     Question,
     Trial,
@@ -68,7 +68,7 @@ class Implementation:
         self._limits = limits
         self._patient = patient
         self._state = Lock()
-        self._breaking: dict[tuple[str, str], Json] = {}
+        self._crash_answers: dict[tuple[str, str], Json] = {}
         """For each case that is known to crash the implementation, the answer to return."""
         self._histories: deque[deque[Question]] = deque(maxlen=REMEMBERED_STARTS)
         """The questions answered since each start, oldest start first."""
@@ -113,7 +113,7 @@ class Implementation:
         return self._asked_by == NEUTRAL_MODEL or bool(self.hello.neutral)
 
     @property
-    def restarts(self) -> bool:
+    def restarts_cleanly(self) -> bool:
         """True if the implementation restarts quickly, and remembers nothing after a restart."""
         return self._connection is None or self._connection.restarts
 
@@ -283,7 +283,7 @@ class Implementation:
         size = self.hello.batch
         for first in range(0, len(cases), size):
             batch = cases[first : first + size]
-            known = self._known_to_break(operation, batch)
+            known = self._known_crash_answers(operation, batch)
             asked = [case for case, answer in zip(batch, known, strict=True) if answer is None]
             answers = iter(self._ask_isolated(operation, asked) if asked else ())
             found += [next(answers) if answer is None else answer for answer in known]
@@ -295,12 +295,12 @@ class Implementation:
                     self._supported.add(operation)
         return found
 
-    def _known_to_break(self, operation: str, cases: Sequence[Json]) -> list[Json | None]:
+    def _known_crash_answers(self, operation: str, cases: Sequence[Json]) -> list[Json | None]:
         with self._state:
-            breaking = dict(self._breaking)
-        if not breaking:
+            crash_answers = dict(self._crash_answers)
+        if not crash_answers:
             return [None] * len(cases)
-        return [breaking.get((operation, canonical(case))) for case in cases]
+        return [crash_answers.get((operation, canonical(case))) for case in cases]
 
     def _ask_isolated(self, operation: str, cases: Sequence[Json]) -> list[Json]:
         """Return a batch's answers; if `patient`, with `failed` for each case that causes a crash.
@@ -320,8 +320,8 @@ class Implementation:
             answers = Isolation(lambda some: self._ask(operation, some), cases).answers(error)
         with self._state:
             for case, answer in zip(cases, answers, strict=True):
-                if ISOLATED_CRASH in answer:
-                    self._breaking[operation, canonical(case)] = answer
+                if CRASHED_ON_CASE in answer:
+                    self._crash_answers[operation, canonical(case)] = answer
         return answers
 
     @property

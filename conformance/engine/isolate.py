@@ -8,7 +8,7 @@ from contextlib import suppress
 
 from pulsar_conformance.adapters import AdapterError
 from pulsar_conformance.adapters.errors import ProtocolViolation
-from pulsar_conformance.conformance.common.trial import ISOLATED_CRASH, Json, strategy_or_algorithm
+from pulsar_conformance.conformance.common.trial import CRASHED_ON_CASE, Json, strategy_or_algorithm
 
 Ask = Callable[[Sequence[Json]], list[Json]]
 """Function that asks cases in one message. Errors: `AdapterError`."""
@@ -66,7 +66,7 @@ class Isolation:
         self.asked = 0
 
     def answers(self, error: AdapterError) -> list[Json]:
-        """Return an answer for each case; it has `failed` and `ISOLATED_CRASH` if the case crashes.
+        """Return an answer for each case; with `failed` and `CRASHED_ON_CASE` if the case crashes.
 
         First, the cases of each strategy and algorithm are asked separately, because the
         implementation may crash on every case of one of them. After too many crashes, the remaining
@@ -86,13 +86,13 @@ class Isolation:
         except _CannotRestart:
             raise error from None
         found = [one for one in self._answers if one is not None]
-        broken = [one for one in found if ISOLATED_CRASH in one]
+        broken = [one for one in found if CRASHED_ON_CASE in one]
         if not broken and len(found) == len(self._cases):
             raise _error_of_no_single_case(error)
         if not broken or (len(broken) == len(found) and len(self._cases) > 1):
             raise error
         for one in broken:
-            one[ISOLATED_CRASH] = self.asked
+            one[CRASHED_ON_CASE] = self.asked
         return [dict(NOT_ASKED) if one is None else one for one in self._answers]
 
     def _kinds(self) -> list[list[int]]:
@@ -192,7 +192,7 @@ class Isolation:
 
     def _record_crash(self, place: int, error: AdapterError) -> None:
         """Record a case that causes a crash."""
-        self._answers[place] = {"failed": problem_of_case(error), ISOLATED_CRASH: 0}
+        self._answers[place] = {"failed": problem_of_case(error), CRASHED_ON_CASE: 0}
         self._crashing.append(place)
 
     def _ask_batch(self, places: Sequence[int]) -> AdapterError | None:

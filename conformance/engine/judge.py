@@ -105,7 +105,7 @@ class JudgedImplementation:
         """Return the model's answers to a trial; None if the model does not answer."""
         return next(distinct_answers(self.model, trial, 1), None)
 
-    def applies_to_trial(self, trial: Trial) -> bool:
+    def may_apply_to_trial(self, trial: Trial) -> bool:
         """True if the model has no answers to the trial, or if some rule applies to them."""
         right = self.model_answers(trial)
         return right is None or any(
@@ -260,10 +260,10 @@ def collect_answers(
     by_rule: dict[str, Sequence[AnsweredTrial]] = {}
     outcomes: dict[str, Sequence[Outcome]] = {}
     errors: dict[str, AdapterError] = {}
-    resolved, applies_to_trial = judged.resolved, _AppliesToTrial(judged)
+    resolved, may_apply_to_trial = judged.resolved, _MayApplyToTrial(judged)
     for rule in (rule for group in asked.groups for rule in group):
         notify(RuleJudged(judged.implementation.name, rule.id))
-        serving = answered_trials(rule, asked, plan, judged.implementation, applies_to_trial)
+        serving = answered_trials(rule, asked, plan, judged.implementation, may_apply_to_trial)
         try:
             by_rule[rule.id] = list(serving)
         except AdapterError as error:
@@ -290,7 +290,7 @@ def _answered_trials(
     return found
 
 
-class _AppliesToTrial:
+class _MayApplyToTrial:
     """Callable with a rule and a trial: true if the rule applies to the model's answer."""
 
     def __init__(self, judged: JudgedImplementation) -> None:

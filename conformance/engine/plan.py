@@ -317,7 +317,7 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "--out": {"default": OUT, "metavar": "DIR", "help": f"the folder for the results ({OUT})"},
 }
 
-CAMPAIGN_FILE = "--campaign-file"
+CAMPAIGN_FILE_OPTION = "--campaign-file"
 """Name of the pytest option for the file with the results of a campaign."""
 
 ALIASES: Mapping[str, Sequence[str]] = {"--judge-by": ("--profile",)}
@@ -367,7 +367,7 @@ def plan_of(options: Any) -> Plan:
         examples=given("--examples"),
         seed=given("--seed"),
         limits=limits_within(given("--time-limit")),
-        campaign=getattr(options, option_attribute(CAMPAIGN_FILE), None),
+        campaign=getattr(options, option_attribute(CAMPAIGN_FILE_OPTION), None),
     )
 
 

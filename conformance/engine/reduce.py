@@ -13,7 +13,7 @@ from itertools import compress
 from pulsar_conformance.adapters import AdapterError
 from pulsar_conformance.conformance.cases.reduction import Failing
 from pulsar_conformance.conformance.common.events import ANSWERING
-from pulsar_conformance.conformance.common.trial import ISOLATED_CRASH, Question, Trial
+from pulsar_conformance.conformance.common.trial import CRASHED_ON_CASE, Question, Trial
 from pulsar_conformance.conformance.engine.attribute import outcome_without_answer, own_faults
 from pulsar_conformance.conformance.engine.evaluate import Fault
 from pulsar_conformance.conformance.engine.judge import AppliedRule, JudgedImplementation
@@ -146,10 +146,10 @@ def smallest_unanswered(applied: AppliedRule, fault: Fault, report: Report) -> F
         return fault
     judged = applied.judged
     costly = fault.trial.operation in judged.implementation.hello.costly
-    isolated = max(MAX_MESSAGES - answer.get(ISOLATED_CRASH, 0), REDUCING_MESSAGES)
+    isolated = max(MAX_MESSAGES - answer.get(CRASHED_ON_CASE, 0), REDUCING_MESSAGES)
     search = _UnansweredSearch(judged, (COSTLY_MESSAGES if costly else isolated) - 1, report)
-    if applied.rule.id != ANSWERING and judged.applies_to_trial(fault.trial):
-        search.may_be_asked = judged.applies_to_trial
+    if applied.rule.id != ANSWERING and judged.may_apply_to_trial(fault.trial):
+        search.may_be_asked = judged.may_apply_to_trial
     small = reduce(fault.trial, search)
     reason = search.outcomes.get(small.fingerprint, fault.outcome.answered)
     return Fault(small, fault.answers, outcome_without_answer(reason))

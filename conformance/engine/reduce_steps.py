@@ -42,7 +42,7 @@ MAX_MERGED = 8
 
 MILLION = 1_000_000
 
-ROUND = (0, 1, 10, 100, 1000)
+ROUND_NUMBERS = (0, 1, 10, 100, 1000)
 ROUND_MILLIONS = (0, MILLION, 10 * MILLION, 100 * MILLION, 1000 * MILLION)
 """Round numbers that replace large numbers: 1 MB/s of traffic is more plausible than 1 B/s."""
 
@@ -282,7 +282,7 @@ def simpler_numbers(number: float) -> list[float]:
 
     Round numbers are 0, 1, 10, 100 and 1000; for a number of 100,000 or more, they are millions.
     """
-    candidates: list[float] = [*(ROUND if abs(number) < MILLION / 10 else ROUND_MILLIONS)]
+    candidates: list[float] = [*(ROUND_NUMBERS if abs(number) < MILLION / 10 else ROUND_MILLIONS)]
     if number:
         magnitude = math.floor(math.log10(abs(number)))
         candidates += [
@@ -302,7 +302,7 @@ def _simplicity(number: float) -> tuple[int, int, float]:
     ones.
     """
     digits = f"{number:.17g}".replace(".", "").replace("-", "").strip("0")
-    round_ones = ROUND if number in ROUND else ROUND_MILLIONS
+    round_ones = ROUND_NUMBERS if number in ROUND_NUMBERS else ROUND_MILLIONS
     known = round_ones.index(number) if number in round_ones else len(round_ones)
     return (known, len(digits) + (number != int(number)), abs(number))
 

@@ -73,7 +73,7 @@ class ExplainOptions:
     """Regular expressions of isolation policies that match brokers only with their ports."""
     trials: Mapping[str, Trial] = field(default_factory=dict)
     """Trials about the same cluster for other profiles that need another form, by profile."""
-    spelled: Mapping[str, str] = field(default_factory=dict)
+    newer_names: Mapping[str, str] = field(default_factory=dict)
     """For each setting that the user gave under its newer name, that newer name."""
     sweep: str | None = None
     """A setting and several values, for each of which the decision is shown."""
@@ -81,7 +81,7 @@ class ExplainOptions:
     @property
     def named(self) -> Mapping[str, str]:
         """The name that the user wrote for each given setting, by the setting's own name."""
-        return {name: self.spelled.get(name, name) for name in self.settings}
+        return {name: self.newer_names.get(name, name) for name in self.settings}
 
 
 def _asked(provided: ProvidedQuestions, options: ExplainOptions) -> tuple[Trial, Trial, Model, str]:

@@ -33,7 +33,7 @@ from pulsar_conformance.specs.setting_names import why_unknown
 from pulsar_conformance.specs.text import columns, paragraph
 
 STAYS = "stays"
-FATES = ("goes", STAYS)
+BUNDLE_LABELS = ("goes", STAYS)
 """Labels of steps about a bundle, which say whether it goes or stays."""
 
 
@@ -69,7 +69,7 @@ NO_TRAFFIC, OF_OTHER = re.compile(r"\b(and) 0 B/s"), re.compile(r"\bthe 0 B/s")
 UNKNOWN_HIT = "0 or 1, depending on traffic,"
 """Text for a number of hits that depends on unknown traffic."""
 
-LATER = ("later", "would go")
+LATER_LABELS = ("later", "would go")
 """Labels of steps about later cycles, which depend on traffic."""
 
 
@@ -96,7 +96,7 @@ class Focus:
         return self.bundle is None or any(_is_about(step, self.bundle) for step in section)
 
     def _is_shown(self, step: Step) -> bool:
-        walked = step.label.strip() in FATES
+        walked = step.label.strip() in BUNDLE_LABELS
         return self.bundle is None or not walked or _is_about(step, self.bundle)
 
     def shown_answer(self, answer: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -242,7 +242,7 @@ def _sections(steps: Sequence[Step]) -> Iterator[list[Step]]:
 
 
 def _is_about(step: Step, bundle: str) -> bool:
-    return step.label.strip() in FATES and step.text.startswith(bundle)
+    return step.label.strip() in BUNDLE_LABELS and step.text.startswith(bundle)
 
 
 def undecided_brokers(trial: Trial, model: Model, unknown: Collection[str]) -> list[str]:
@@ -310,10 +310,12 @@ def without_unknown_traffic(
     if undecided:
         why = f"the metrics lack traffic of {', '.join(undecided)}, on which the decision depends"
         return Derivation({"undecidable": why}, lambda: _steps_without_traffic(steps, decided))
-    open_later = [one for one in steps if one.label in LATER or one.text.startswith(UNKNOWN_HIT)]
+    open_later = [
+        one for one in steps if one.label in LATER_LABELS or one.text.startswith(UNKNOWN_HIT)
+    ]
     if not open_later:
         return derived
-    known = [one for one in steps if one.label not in LATER]
+    known = [one for one in steps if one.label not in LATER_LABELS]
     why = "it depends on the traffic of brokers, which the metrics do not have"
     return Derivation(derived.answer, lambda: iter([*known, Step("later", why)]))
 

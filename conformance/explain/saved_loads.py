@@ -21,7 +21,7 @@ LOAD, TRAFFIC = "weightedMaxEMA", "msgThroughputEMA"
 SUFFIX = "-top-bundles"
 """Suffix, before `.json`, of the name of a file with a broker's top bundles."""
 
-WRITTEN = "updatedAt"
+UPDATED_AT = "updatedAt"
 
 
 def consumed_load_data(file: Path) -> LoadData:
@@ -89,9 +89,9 @@ def parse_load_data(brokers: Mapping[str, Any], top: Mapping[str, Any]) -> LoadD
         {name: _bundles(one[TOP]) for name, one in top.items()},
         {name: _carried(one) or one.get(TRAFFIC, 0.0) for name, one in brokers.items()},
         {
-            name: one[WRITTEN]
+            name: one[UPDATED_AT]
             for name, one in brokers.items()
-            if isinstance(one.get(WRITTEN), int | float) and one[WRITTEN] > 0
+            if isinstance(one.get(UPDATED_AT), int | float) and one[UPDATED_AT] > 0
         },
     )
 

@@ -147,8 +147,8 @@ def bundle_data(random: Random, kinds: Sequence[str]) -> Json:
     """Return a bundle's averages in both time frames."""
     short, long = one_sample(random, kinds), one_sample(random, kinds)
     return {
-        "shortTermData": loads.draw_average(short, random.randint(1, 10), 10),
-        "longTermData": loads.draw_average(long, random.randint(1, 1000), 1000),
+        "shortTermData": loads.as_average(short, random.randint(1, 10), 10),
+        "longTermData": loads.as_average(long, random.randint(1, 1000), 1000),
     }
 
 

@@ -393,7 +393,7 @@ def the_busiest_are_reported(case: MeasuredBundles, named: frozenset[str], expec
 
 
 @TOP.check("REPORT-21", draws=measured_bundles((-1,)))
-def every_bundle_is_written(case: MeasuredBundles, named: frozenset[str], expect: Expect) -> None:
+def no_busy_bundle_is_missing(case: MeasuredBundles, named: frozenset[str], expect: Expect) -> None:
     """If the maximum is -1, every bundle with traffic is reported."""
     if expect.reached(case.most is None and bool(case.busy)):
         missing = [one for one in case.busy if one not in named]

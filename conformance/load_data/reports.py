@@ -171,32 +171,32 @@ def report_and_usage_questions(draw: st.DrawFn) -> Trial:
     return Trial((report_question(report), usage))
 
 
-def _readable(case: ReportCase, expect: Expect) -> None:
+def _assume_readable(case: ReportCase, expect: Expect) -> None:
     expect.given(case.read is not None, "it is a load report")
 
 
-def _modular(case: ReportCase, expect: Expect) -> None:
+def _assume_modular(case: ReportCase, expect: Expect) -> None:
     """Assume that resources are at the top level, as in the modular load manager's reports."""
-    _readable(case, expect)
+    _assume_readable(case, expect)
     expect.given(
         bool(case.top_level_resources) and not case.nested, "the modular load manager's report"
     )
 
 
-def _simple(case: ReportCase, expect: Expect) -> None:
-    _readable(case, expect)
+def _assume_simple(case: ReportCase, expect: Expect) -> None:
+    _assume_readable(case, expect)
     expect.given(
         bool(case.nested_resources) and not case.top_level_resources,
         "the simple load manager's report",
     )
 
 
-def _answered(answer: ReportContent, expect: Expect) -> None:
+def _assume_answered(answer: ReportContent, expect: Expect) -> None:
     expect.given(answer.refused is None, "the request was not refused")
 
 
-def _in_one_place(case: ReportCase, expect: Expect) -> None:
-    _readable(case, expect)
+def _assume_in_one_place(case: ReportCase, expect: Expect) -> None:
+    _assume_readable(case, expect)
     expect.given(
         not (case.top_level_resources and case.nested), "its resources are all in one place"
     )
@@ -207,7 +207,7 @@ def resources_at_the_top_are_modular(
     case: ReportCase, answer: ReportContent, expect: Expect
 ) -> None:
     """A report with resources at the top level is recognized as the modular load manager's."""
-    _modular(case, expect)
+    _assume_modular(case, expect)
     expect.reached()
     expect.that(answer.manager == "modular", "a report of the modular load manager", answer)
 
@@ -215,7 +215,7 @@ def resources_at_the_top_are_modular(
 @READ.check("REPORT-02", draws=simple_reports())
 def nested_resources_are_simple(case: ReportCase, answer: ReportContent, expect: Expect) -> None:
     """A report with resources in systemResourceUsage is recognized as the simple load manager's."""
-    _simple(case, expect)
+    _assume_simple(case, expect)
     expect.reached()
     expect.that(answer.manager == "simple", "a report of the simple load manager", answer)
 
@@ -223,8 +223,8 @@ def nested_resources_are_simple(case: ReportCase, answer: ReportContent, expect:
 @READ.check("REPORT-03", draws=any_report())
 def usage_and_limit_are_kept(case: ReportCase, answer: ReportContent, expect: Expect) -> None:
     """Each reported resource keeps its usage and limit."""
-    _answered(answer, expect)
-    _in_one_place(case, expect)
+    _assume_answered(answer, expect)
+    _assume_in_one_place(case, expect)
     for name in RESOURCES:
         reported = case.known(name)
         if expect.reached(reported is not None):
@@ -261,8 +261,8 @@ def _demand_kept(
 
     A field absent from the answer counts as 0 or as no bundles.
     """
-    _answered(answer, expect)
-    _modular(case, expect)
+    _assume_answered(answer, expect)
+    _assume_modular(case, expect)
     for name in names:
         reported = case.known(name)
         if expect.reached(reported is not None):
@@ -297,8 +297,8 @@ def gains_and_losses_are_kept(case: ReportCase, answer: ReportContent, expect: E
 @READ.check("REPORT-08", draws=any_report())
 def nothing_is_made_up(case: ReportCase, answer: ReportContent, expect: Expect) -> None:
     """A resource or load field that is absent from the report is absent or empty in the answer."""
-    _answered(answer, expect)
-    _readable(case, expect)
+    _assume_answered(answer, expect)
+    _assume_readable(case, expect)
     absent = [
         name
         for name in RESOURCES
@@ -322,7 +322,7 @@ def max_is_the_largest_percentage(exchanges: Sequence[Exchange], expect: Expect)
     in_order = [one.operation for one in exchanges] == [READ.id, USAGE.id]
     expect.given(in_order, "a report, and the usage of its broker")
     (case, content), (usage, measured) = READ.typed(exchanges[0]), USAGE.typed(exchanges[1])
-    _answered(content, expect)
+    _assume_answered(content, expect)
     _reported_by(case, usage, expect)
     expect.reached()
     _demand_maximum(content, measured, expect)
@@ -331,7 +331,7 @@ def max_is_the_largest_percentage(exchanges: Sequence[Exchange], expect: Expect)
 def _reported_by(case: ReportCase, usage: FlatCase, expect: Expect) -> None:
     """Assume that the question about usage is unweighted and has the resources of the report."""
     expect.given(not usage["weighted"], "the plain usage is asked for")
-    _in_one_place(case, expect)
+    _assume_in_one_place(case, expect)
     known = {name: case.known(name) for name in RESOURCES}
     asked_for = {name: usage["broker"].get(name) for name in RESOURCES}
     expect.given(known == asked_for, "the question is about the reported resources")

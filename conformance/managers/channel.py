@@ -52,7 +52,7 @@ class ChannelTurn(NamedTuple):
         return (self.before.name if self.before else None) in states
 
     @property
-    def owner(self) -> str | None:
+    def holder(self) -> str | None:
         """The broker that owned the bundle before the change, or to which it was being assigned."""
         return self.before.to if self.before else None
 
@@ -64,7 +64,7 @@ class ChannelTurn(NamedTuple):
     @property
     def is_foreign(self) -> bool:
         """True if the change's source is a broker that does not have the bundle."""
-        has = self.owner if self.was_in("owned") else self.before and self.before.source
+        has = self.holder if self.was_in("owned") else self.before and self.before.source
         return self.change.source not in (None, has)
 
     def demand(self, counts: bool, expect: Expect) -> None:
@@ -280,21 +280,21 @@ def the_named_broker_gets_the_bundle(_case: Json, answer: Applied, expect: Expec
         if turn.is_assignment and turn.was_in(None, "free"):
             turn.demand(True, expect)
         owned = turn.change.name == "owned" and turn.was_in("assigning")
-        if owned and (turn.continues or turn.change.to != turn.owner):
+        if owned and (turn.continues or turn.change.to != turn.holder):
             turn.demand(turn.continues, expect)
 
 
 def _leaves_its_owner(turn: ChannelTurn) -> bool:
     """True if a change moves a bundle from its owner to another broker."""
     source, to = turn.change.source, turn.change.to
-    return turn.was_in("owned") and turn.owner == source and to not in (None, source)
+    return turn.was_in("owned") and turn.holder == source and to not in (None, source)
 
 
 @APPLY.check("CHANNEL-04", draws=channel_logs(TRANSFERS))
 def a_transfer_begins_with_releasing(_case: Json, answer: Applied, expect: Expect) -> None:
     """A transfer first releases a bundle, then assigns it to its destination."""
     for turn in answer.turns():
-        state, to = turn.change.name, turn.owner
+        state, to = turn.change.name, turn.holder
         if _leaves_its_owner(turn) and state in ("releasing", "assigning"):
             turn.demand(state == "releasing", expect)
         if turn.was_in("releasing") and state in ("releasing", "splitting", "owned"):
@@ -318,7 +318,7 @@ def a_split_ends_and_creates(_case: Json, answer: Applied, expect: Expect) -> No
     splitting: dict[str, str | None] = {}
     for turn in answer.turns():
         change, bundle = turn.change, turn.bundle
-        begun = change.name == "splitting" and turn.was_in("owned") and turn.owner == change.source
+        begun = change.name == "splitting" and turn.was_in("owned") and turn.holder == change.source
         ended = change.name == "deleted" and turn.was_in("splitting") and turn.continues
         part = any(owner == change.to and is_part(bundle, one) for one, owner in splitting.items())
         created = change.name == "owned" and change.source is None and turn.was_in(None) and part

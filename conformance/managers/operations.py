@@ -118,7 +118,7 @@ any_name: st.SearchStrategy[str | None] = st.one_of(
 )
 """Any value that broker.conf or the dynamic setting can have."""
 
-one_in_ten = st.integers(0, 9)
+nine_in_ten = st.integers(0, 9)
 
 
 def set_in_conf(*names: str) -> st.SearchStrategy[Trial]:
@@ -143,7 +143,7 @@ def without_dynamic_setting() -> st.SearchStrategy[Trial]:
 @st.composite
 def mistaken(draw: st.DrawFn) -> Trial:
     """Draw a case in which the setting in effect names no load manager, or an ambiguous one."""
-    name = draw(mistaken_names if draw(one_in_ten) else ambiguous_names)
+    name = draw(mistaken_names if draw(nine_in_ten) else ambiguous_names)
     beside = documented_names if draw(st.booleans()) else any_name
     case = manager_case(draw(beside), name) if draw(st.booleans()) else manager_case(name, None)
     return Trial.of(CHOOSE.id, case)

@@ -276,7 +276,7 @@ def only_current_domains_count(asked: Sequence[Asked[Spreading, Placed]], expect
     not_as_if(after, answer, iter([former]), expect)
 
 
-MAX_TOPICS, EVENLY, LATER = (
+MAX_TOPICS, EVENLY, PREFER_LATER = (
     "loadBalancerBrokerMaxTopics",
     "loadBalancerDistributeBundlesEvenlyEnabled",
     "preferLaterVersions",
@@ -351,7 +351,7 @@ def later_versions_come_first(case: Assigning, answer: Placed, expect: Expect) -
     _not_overloaded(case, answer, expect)
     versions, counts = case.case["versions"], _bundles_of_namespace(case)
     expect.given(not case.owned, "no broker has the bundle")
-    expect.given(case.settings.flag(LATER), "later versions are preferred")
+    expect.given(case.settings.flag(PREFER_LATER), "later versions are preferred")
     expect.given(
         all(name in versions for name in case.permitted), "each broker reports its version"
     )

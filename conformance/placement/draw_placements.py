@@ -102,15 +102,15 @@ class Outline:
         data: Json = {}
         for bundle, part in zip(bundles, _parts(random, rate, len(bundles)), strict=True):
             if random.random() < self.unmeasured:
-                stale = loads.draw_average(self._load(random.choice((0, 1000))), 0, 1000)
+                stale = loads.as_average(self._load(random.choice((0, 1000))), 0, 1000)
                 data |= random.choice(({}, {bundle: {}}, {bundle: {"longTermData": stale}}))
                 continue
             long_term = self._load(part)
             other = self._load(random.choice((part, 0, 10 * part, random.randrange(1000))))
             short_term = other if self.ranks_differ else long_term
             data[bundle] = {
-                "shortTermData": loads.draw_average(short_term, random.randint(1, 10), 10),
-                "longTermData": loads.draw_average(long_term, random.randint(1, 1000), 1000),
+                "shortTermData": loads.as_average(short_term, random.randint(1, 10), 10),
+                "longTermData": loads.as_average(long_term, random.randint(1, 1000), 1000),
             }
         return data
 
@@ -137,7 +137,7 @@ OPERATION = "place.select"
 REPETITIONS = 60
 """Number of times that a question with a random answer is repeated."""
 
-WORLDS = 16
+REPEATED_CLUSTERS = 16
 """Number of different clusters for the questions that are repeated."""
 
 Clusters = Callable[[int], st.SearchStrategy[Outline]]
@@ -339,13 +339,13 @@ def none_eligible(draw: st.DrawFn, fewest: int = 2) -> Outline:
 def asked_repeatedly() -> st.SearchStrategy[Trial]:
     """Return a strategy for trials that ask a question 60 times; all candidates are overloaded."""
 
-    def world(number: int) -> Trial:
+    def cluster(number: int) -> Trial:
         random = Random(number)
         size = Size(random.randint(5, 8), 20) if number % 2 else Size(random.randint(2, 4), 3)
         case = all_overloaded(random, size).case()
         return Trial.of(OPERATION, *[case] * REPETITIONS)
 
-    return st.integers(0, WORLDS - 1).map(world)
+    return st.integers(0, REPEATED_CLUSTERS - 1).map(cluster)
 
 
 def before_and_after_load_change() -> st.SearchStrategy[Trial]:
@@ -366,8 +366,8 @@ def _move_load(random: Random, case: Json) -> Json:
             broker |= {"cpu": full, "memory": full}
         load = {"msgRateIn": 50_000, "msgRateOut": 50_000}
         data = {
-            "shortTermData": loads.draw_average(load, 10, 10),
-            "longTermData": loads.draw_average(load, 1000, 1000),
+            "shortTermData": loads.as_average(load, 10, 10),
+            "longTermData": loads.as_average(load, 1000, 1000),
         }
         case["bundles"] |= dict.fromkeys(broker["bundles"], data)
     return case

@@ -288,7 +288,7 @@ def _among(brokers: Sequence[str], answer: Placed, expect: Expect) -> None:
 
 def _own_policy(case: Assigning, expect: Expect) -> tuple[Json, tuple[str, ...], tuple[str, ...]]:
     expect.given(bool(case.case.get("policies")), "there are policies")
-    policy, primary, secondary = case.groups
+    policy, primary, secondary = case.policy_and_brokers
     expect.given(policy is not None, "the namespace is under a policy")
     assert policy is not None
     return policy, primary, secondary
@@ -297,7 +297,7 @@ def _own_policy(case: Assigning, expect: Expect) -> tuple[Json, tuple[str, ...],
 def _shared_pool(case: Assigning, expect: Expect) -> tuple[str, ...]:
     """Assume a namespace without a policy, and return the brokers that no policy reserves."""
     expect.given(bool(case.case.get("policies")), "there are policies")
-    policy, primary, _ = case.groups
+    policy, primary, _ = case.policy_and_brokers
     expect.given(policy is None, "the namespace is under no policy")
     return tuple(one for one in case.case["brokers"] if one not in primary)
 

@@ -343,7 +343,7 @@ def _placing_cluster(
             for name, usage, mine in zip(brokers, usages, others, strict=True)
         },
         "bundles": {
-            name: {"longTermData": loads.draw_average({"msgRateIn": rate}, 1000, 1000)}
+            name: {"longTermData": loads.as_average({"msgRateIn": rate}, 1000, 1000)}
             for name, rate in loads_of.items()
         },
         "preallocated": {},

@@ -196,7 +196,7 @@ def _repeated(*attempts: str) -> st.SearchStrategy[Trial]:
     `attempts`, there is no plan.
     """
 
-    def world(number: int) -> Trial:
+    def cluster(number: int) -> Trial:
         random = Random(number)
         case = _planned(random, random.choice(attempts or (RUNNING,)))
         if not attempts:
@@ -204,7 +204,7 @@ def _repeated(*attempts: str) -> st.SearchStrategy[Trial]:
         case["candidates"] = random.sample(list(case["brokers"]), random.choice((2, 3)))
         return Trial.of(PLACE.id, *[case] * draws.REPETITIONS)
 
-    return st.integers(0, draws.WORLDS - 1).map(world)
+    return st.integers(0, draws.REPEATED_CLUSTERS - 1).map(cluster)
 
 
 def _cases_with_plan(asked: AllAsked, expect: Expect) -> Iterator[tuple[Placing, Placed]]:

@@ -252,7 +252,7 @@ class Assigning:
 
     @property
     def _admitted(self) -> tuple[str, ...]:
-        policy, primary, secondary = self.groups
+        policy, primary, secondary = self.policy_and_brokers
         if policy is None:
             return tuple(one for one in self.case["brokers"] if one not in primary)
         enough = len(primary) >= policy["minLimit"]
@@ -265,7 +265,7 @@ class Assigning:
         return tuple(name for name, host in hosts.items() if any(p.match(host) for p in patterns))
 
     @cached_property
-    def groups(self) -> tuple[Json | None, tuple[str, ...], tuple[str, ...]]:
+    def policy_and_brokers(self) -> tuple[Json | None, tuple[str, ...], tuple[str, ...]]:
         """The namespace's policy, or None, with its primary and its secondary brokers.
 
         For a namespace without a policy, these are the primary and secondary brokers of all

@@ -39,9 +39,7 @@ def _sketch(
 
 def _averages(load: Mapping[str, float]) -> Json:
     """Return bundle data with the same traffic in the short and the long term."""
-    return {
-        window: loads.draw_average(load, samples, samples) for window, samples in WINDOWS.items()
-    }
+    return {window: loads.as_average(load, samples, samples) for window, samples in WINDOWS.items()}
 
 
 def _with_cpu(levels: Sequence[float], case: Json) -> Json:

@@ -119,7 +119,9 @@ class Hit(NamedTuple):
     apart: Percent
 
 
-def _hits(row: CyclesInARow, answer: UnloadingInARow, expect: Expect) -> list[Hit]:
+def _cycles_to_first_unload(
+    row: CyclesInARow, answer: UnloadingInARow, expect: Expect
+) -> list[Hit]:
     """Return the cycles up to and including the first one that unloads anything."""
     expect.given(sheds_by(row.alone(0), AVERAGE_SHEDDER), f"{AVERAGE_SHEDDER} sheds")
     expect.given(AVERAGE_LOW in row.settings.defaults, "the documents describe AvgShedder")
@@ -221,7 +223,9 @@ def enough_hits_over_the_low_threshold_unload(
     row: CyclesInARow, answer: UnloadingInARow, expect: Expect
 ) -> None:
     """The most used broker unloads after enough consecutive cycles above the low threshold."""
-    _must_unload(_hits(row, answer, expect), AVERAGE_LOW, AVERAGE_LOW_HITS, expect)
+    _must_unload(
+        _cycles_to_first_unload(row, answer, expect), AVERAGE_LOW, AVERAGE_LOW_HITS, expect
+    )
 
 
 @CYCLES.check("AVERAGE-02", draws=cycles_near_thresholds())
@@ -229,13 +233,15 @@ def enough_hits_over_the_high_threshold_unload(
     row: CyclesInARow, answer: UnloadingInARow, expect: Expect
 ) -> None:
     """The most used broker unloads after enough consecutive cycles above the high threshold."""
-    _must_unload(_hits(row, answer, expect), AVERAGE_HIGH, AVERAGE_HIGH_HITS, expect)
+    _must_unload(
+        _cycles_to_first_unload(row, answer, expect), AVERAGE_HIGH, AVERAGE_HIGH_HITS, expect
+    )
 
 
 @CYCLES.check("AVERAGE-03", draws=cycles_near_thresholds())
 def too_few_hits_unload_nothing(row: CyclesInARow, answer: UnloadingInARow, expect: Expect) -> None:
     """Nothing is unloaded before a threshold has been exceeded in enough consecutive cycles."""
-    hits = _hits(row, answer, expect)
+    hits = _cycles_to_first_unload(row, answer, expect)
     for index in range(1, len(hits) + 1):
         few = all(
             _possible_hits(hits[:index], one) < row.settings.number(times) for one, times in HITS
@@ -253,7 +259,7 @@ def nothing_goes_within_the_low_threshold(
     """Nothing is unloaded in a cycle that does not exceed the low threshold."""
     lower = row.settings.number(AVERAGE_LOW) <= row.settings.number(AVERAGE_HIGH)
     expect.given(lower, "the low threshold is the lower one")
-    for hit in _hits(row, answer, expect):
+    for hit in _cycles_to_first_unload(row, answer, expect):
         if expect.reached(_exceeds(hit, AVERAGE_LOW) is False):
             expect.nothing(hit.unloading, f"{plain(hit.apart)} points are within the threshold")
 
@@ -261,7 +267,7 @@ def nothing_goes_within_the_low_threshold(
 @CYCLES.check("AVERAGE-05", draws=cycles_near_thresholds())
 def no_more_than_the_share_goes(row: CyclesInARow, answer: UnloadingInARow, expect: Expect) -> None:
     """The unloaded bundles carry at most the configured share of the difference in messages/s."""
-    for hit in _hits(row, answer, expect):
+    for hit in _cycles_to_first_unload(row, answer, expect):
         cycle, need = hit.unloading.cycle, _amount_to_move(hit)
         gone = total(cycle.rates(one).messages for one in hit.unloading.owned(hit.busy))
         if expect.reached(gone > 0 and need > cycle.settings.number(MIN_MESSAGES) * (1 + SHARE)):
@@ -272,7 +278,7 @@ def no_more_than_the_share_goes(row: CyclesInARow, answer: UnloadingInARow, expe
 def small_differences_stay(row: CyclesInARow, answer: UnloadingInARow, expect: Expect) -> None:
     """Nothing is unloaded if the amounts to move are below their minimums in both measures."""
     share = row.settings.number(MAX_SHARE)
-    for hit in _hits(row, answer, expect):
+    for hit in _cycles_to_first_unload(row, answer, expect):
         extremes = Extremes.of(hit.unloading.cycle)
         least = (row.settings.number(MIN_MESSAGES), row.settings.number(MIN_BYTES))
         ends = (extremes.messages, extremes.throughput)
@@ -289,7 +295,7 @@ def the_least_used_broker_keeps_all(
     row: CyclesInARow, answer: UnloadingInARow, expect: Expect
 ) -> None:
     """The least used broker unloads nothing."""
-    for hit in _hits(row, answer, expect):
+    for hit in _cycles_to_first_unload(row, answer, expect):
         if expect.reached(bool(hit.idle.bundles) and bool(hit.unloading.pairs)):
             expect.nothing(hit.unloading.of(hit.idle), f"{hit.idle.name} is used the least")
 
@@ -302,7 +308,7 @@ def the_least_used_broker_is_the_destination(
     known = PLACEMENT_STRATEGY in row.settings.defaults
     placing = row.settings.text(PLACEMENT_STRATEGY) if known else ""
     expect.given(placing.rpartition(".")[2] == AVERAGE_SHEDDER, f"{AVERAGE_SHEDDER} places")
-    for hit in _hits(row, answer, expect):
+    for hit in _cycles_to_first_unload(row, answer, expect):
         for bundle in hit.unloading.owned(hit.busy):
             expect.reached()
             to = hit.unloading.to.get(bundle)

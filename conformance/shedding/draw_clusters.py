@@ -112,7 +112,7 @@ def _shares_of_blocked(random: Random, rest: float) -> list[float]:
 DEFAULT_GRACE = 30
 WEIGHTS = tuple(WEIGHT_SETTINGS.values())
 
-ASSUMED = (49, 50, 51, 49.5, 50.5, 51.15, 51.25)
+NEAR_ASSUMED_RATES = (49, 50, 51, 49.5, 50.5, 51.15, 51.25)
 """Messages and kilobytes per second each way, near the rates assumed for bundles without data."""
 
 Load = Mapping[str, float]
@@ -174,7 +174,7 @@ class Sketch:
     def _loads(self, count: int) -> list[dict[str, float]]:
         random = self.random
         if self.traffic == "assumed":
-            around = [random.choice(ASSUMED) for _ in range(count)]
+            around = [random.choice(NEAR_ASSUMED_RATES) for _ in range(count)]
             return [loads.by_direction(2 * one, 2000 * one, 0.5) for one in around]
         sizes = loads.draw_traffic(random, count, self.traffic)
         return loads.draw_rates(random, sizes, self.ranks_differ)
@@ -211,16 +211,16 @@ class Sketch:
         for bundle, load in carried.items():
             if not measured and bundle not in given_bundles and random.random() < 0.2:
                 if random.random() < 0.5:
-                    data[bundle] = {"shortTermData": loads.draw_average(load, 0, 10)}
+                    data[bundle] = {"shortTermData": loads.as_average(load, 0, 10)}
                 continue
             samples = 1 + int(random.random() * 1000)
             data[bundle] = {
-                "shortTermData": loads.draw_average(load, min(samples, 10), 10),
-                "longTermData": loads.draw_average(load, samples, 1000),
+                "shortTermData": loads.as_average(load, min(samples, 10), 10),
+                "longTermData": loads.as_average(load, samples, 1000),
             }
         if random.random() < 0.3:
             stray = {
-                "shortTermData": loads.draw_average(loads.draw_rates(random, [10**9])[0], 10, 10)
+                "shortTermData": loads.as_average(loads.draw_rates(random, [10**9])[0], 10, 10)
             }
             data["gone/away/0x00000000_0xffffffff"] = stray
         return data
@@ -277,7 +277,7 @@ def with_ignored_inputs(sketch: Sketch) -> Sketch:
     return sketch
 
 
-FEWEST_OF_THE_BUSIEST = 8
+EXTRA_OF_THE_BUSIEST = 8
 """Number of bundles added to the busiest broker, so that some are small enough to be moved."""
 
 STRATEGY = "UniformLoadShedder"
@@ -341,7 +341,7 @@ def uniform(draw: st.DrawFn, fewest: int = 2) -> Sketch:
     random.shuffle(carried)
     counts = loads.bundles_per_broker(random, *size)
     counts = [
-        0 if way == "empty" and whole == lowest else count + FEWEST_OF_THE_BUSIEST * (whole == high)
+        0 if way == "empty" and whole == lowest else count + EXTRA_OF_THE_BUSIEST * (whole == high)
         for whole, count in zip(carried, counts, strict=True)
     ]
     given = {

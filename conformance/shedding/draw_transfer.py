@@ -76,7 +76,7 @@ def _balanced_loads(random: Random) -> tuple[Loads, Json]:
     }
 
 
-def _idle(random: Random) -> tuple[Loads, Json]:
+def _slightly_uneven(random: Random) -> tuple[Loads, Json]:
     """Return loads with a small deviation, and the settings; the first load is the lowest."""
     count, high = random.randint(2, 6), random.randint(40, 80)
     low = high * random.choice((0.5, 0.6, 0.7))
@@ -192,7 +192,7 @@ def even_loads(random: Random) -> Json:
 
 def without_traffic(random: Random) -> Json:
     """Return a cycle in which the least loaded broker has no traffic."""
-    loads, settings = _idle(random)
+    loads, settings = _slightly_uneven(random)
     return {"settings": settings, **cluster(random, loads, idle=next(iter(loads)))}
 
 

@@ -177,7 +177,7 @@ NO_READINGS = Readings({})
 """Readings to use for a strategy whose decisions depend on no reading."""
 
 
-def _read(row: CyclesInARow, answer: Json) -> UnloadingInARow:
+def _unloads_of_cycles(row: CyclesInARow, answer: Json) -> UnloadingInARow:
     """Return each cycle's unloads; earlier answers affect the cycle's state. Errors: `Violated`."""
     found: list[Unloading] = []
     answered = answer["cycles"]
@@ -243,7 +243,7 @@ def _example_cycles(*cpus: float) -> Json:
 CYCLES = Operation(
     id="shed.cycles",
     view=CyclesInARow,
-    read=_read,
+    read=_unloads_of_cycles,
     matches=_matches_cycles,
     examples=(_example_cycles(95.0, 95.0), _example_cycles(50.0, 95.0)),
     legal=_legal_cycles,

@@ -87,7 +87,7 @@ def other_brokers_keep_all(case: SheddingCycle, answer: Unloading, expect: Expec
 
 
 @SHED.check("OVERLOAD-05", draws=draws.cycle_trials(draws.overload))
-def sheds_exactly_one_bundle(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
+def sheds_at_most_one_bundle(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
     """An overloaded broker sheds at most one bundle."""
     _given(case, expect)
     for broker in case.brokers.values():

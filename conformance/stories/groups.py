@@ -79,7 +79,7 @@ def _spread(
         return None
     owned: dict[str, list[str]] = {}
     for one in dict.fromkeys(map(space_of, scene.before.topics)):
-        for owner in courses.owners_of(scene.then.owners, scene.before, one):
+        for owner in courses.owners_of(scene.previous.owners, scene.before, one):
             owned.setdefault(owner, []).append(one)
     spread = GroupSpread(
         space, moment.groups, homes, owned, list(moment.brokers),
@@ -95,7 +95,7 @@ def _leader_knows_assignments(course: Scenes, scene: Scene) -> bool:
     """
     known, since = True, exact(0)
     for before in course.scenes[: scene.after.place - 1]:
-        if before.kind in CHANGES_OF_LEADERS and any(before.then.owners.values()):
+        if before.kind in CHANGES_OF_LEADERS and any(before.previous.owners.values()):
             known, since = False, exact(0)
         elif before.kind == "tick":
             since += exact(before.about["minutes"])
@@ -110,7 +110,9 @@ def _none_overloaded(scene: Scene, moment: Moment) -> bool:
         return False
     threshold = moment.settings().number(OVERLOAD_THRESHOLD)
     loads = (
-        courses.cpu_percent(courses.broker_load(scene.then.owners, scene.before, broker), capacity)
+        courses.cpu_percent(
+            courses.broker_load(scene.previous.owners, scene.before, broker), capacity
+        )
         for broker, capacity in scene.before.brokers.items()
     )
     return all(usage + POINTS < threshold for usage in loads)
@@ -245,7 +247,7 @@ def an_outage_leaves_other_domains_alone(_case: Story, answer: Scenes, expect: E
             broker: name for name, brokers in scene.before.domains.items() for broker in brokers
         }
         down = homes.get(scene.about["broker"])
-        for topic, owner in scene.then.owners.items():
+        for topic, owner in scene.previous.owners.items():
             home = homes.get(str(owner))
             elsewhere = owner in scene.after.brokers and None not in (down, home) and home != down
             if expect.reached(elsewhere and space_of(topic) in scene.before.groups):

@@ -21,7 +21,7 @@ from pulsar_conformance.reference.story.timers import REPORT_INTERVAL, WRITE_INT
 def the_leader_alone_assigns(_case: Story, answer: Scenes, expect: Expect) -> None:
     """Every assignment is decided by the leader."""
     for scene in answer:
-        leaders = [one for one in (scene.now.leader, scene.then.leader) if one is not None]
+        leaders = [one for one in (scene.now.leader, scene.previous.leader) if one is not None]
         decided = scene.now.decided_by
         known = bool(scene.now.assigned) and decided is not None and bool(leaders)
         if expect.reached(known):
@@ -33,7 +33,7 @@ def the_leader_alone_assigns(_case: Story, answer: Scenes, expect: Expect) -> No
 def another_broker_can_lead(_case: Story, answer: Scenes, expect: Expect) -> None:
     """When the leader goes down, the next leader is a broker that is up."""
     for scene in answer:
-        gone = scene.kind == "broker_down" and scene.then.leader == scene.about["broker"]
+        gone = scene.kind == "broker_down" and scene.previous.leader == scene.about["broker"]
         if gone and expect.reached(scene.after.valid and bool(scene.after.brokers)):
             leader = scene.now.leader
             allowed = f"{scene}: one of {', '.join(scene.after.brokers)} leads"
@@ -44,8 +44,8 @@ def another_broker_can_lead(_case: Story, answer: Scenes, expect: Expect) -> Non
 def a_change_of_leader_moves_nothing(_case: Story, answer: Scenes, expect: Expect) -> None:
     """When another broker becomes the leader, every topic keeps its owner."""
     for scene in answer:
-        if scene.kind == "leader_lost" and expect.reached(bool(scene.then.owners)):
-            for topic, owner in scene.then.owners.items():
+        if scene.kind == "leader_lost" and expect.reached(bool(scene.previous.owners)):
+            for topic, owner in scene.previous.owners.items():
                 now = scene.now.owner(topic)
                 allowed = f"{scene}: {topic} stays with {owner}"
                 expect.that(now == owner, allowed, now or "nobody")
@@ -73,7 +73,7 @@ def each_broker_reports_in_time(_case: Story, answer: Scenes, expect: Expect) ->
     since: dict[str, Fraction] = {}
     for scene in answer:
         clock = scene.after.clock
-        if not _is_known(scene, REPORT_INTERVAL, scene.now.reports):
+        if not _timing_is_known(scene, REPORT_INTERVAL, scene.now.reports):
             since = dict.fromkeys(scene.after.brokers, clock)
             continue
         begun = scene.about["broker"] if scene.kind in ("restart", "broker_up") else None
@@ -105,14 +105,14 @@ def _in_time(
     return last
 
 
-def _is_known(scene: Scene, setting: str, written: object) -> bool:
+def _timing_is_known(scene: Scene, setting: str, written: object) -> bool:
     """True if the interval `setting` is known, and so is `written` if time passes in the scene."""
     known = setting in scene.after.base.given and setting not in scene.after.changed
     return known and (written is not None or not scene.time_passes)
 
 
 @REPLAY.check("REPORT-12", draws=draws.stories(*PLOTS))
-def totals_are_those_of_the_bundles(_case: Story, answer: Scenes, expect: Expect) -> None:
+def totals_match_the_bundles(_case: Story, answer: Scenes, expect: Expect) -> None:
     """The load data that a broker writes have the total traffic of its topics."""
     for scene in answer:
         if scene.now.moved or not scene.time_passes:
@@ -159,10 +159,10 @@ def the_leader_writes_in_time(_case: Story, answer: Scenes, expect: Expect) -> N
     last: Fraction | None = None
     for scene in answer:
         clock = scene.after.clock
-        leads = scene.now.leader is not None and scene.now.leader == scene.then.leader
+        leads = scene.now.leader is not None and scene.now.leader == scene.previous.leader
         if not leads or scene.kind in CHANGES_OF_LEADERS:
             last = None
-        if last is None or not _is_known(scene, WRITE_INTERVAL, scene.now.written):
+        if last is None or not _timing_is_known(scene, WRITE_INTERVAL, scene.now.written):
             last = clock
             continue
         most = scene.before.settings().number(WRITE_INTERVAL) + LEEWAY

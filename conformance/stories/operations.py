@@ -141,7 +141,7 @@ class Scene:
 
     before: Moment
     after: Moment
-    then: StepAnswer
+    previous: StepAnswer
     """The answer about the previous event."""
     now: StepAnswer
 
@@ -227,11 +227,11 @@ class Scenes:
 
 
 def _scenes(story: Story, steps: list[Any]) -> Iterator[Scene]:
-    before, then = Moment.first(story.settings), NOTHING_YET
+    before, previous = Moment.first(story.settings), NOTHING_YET
     for after, step in zip(story.moments, steps, strict=True):
-        now = StepAnswer.read(step, then.owners)
-        yield Scene(before, after, then, now)
-        before, then = after, now
+        now = StepAnswer.read(step, previous.owners)
+        yield Scene(before, after, previous, now)
+        before, previous = after, now
 
 
 A_DAY = 24 * 60

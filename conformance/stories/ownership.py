@@ -68,7 +68,7 @@ def assignment_is_of_whole_bundles(_case: Story, answer: Scenes, expect: Expect)
         for space in scene.after.spaces:
             if answer.has_one_bundle(space, scene):
                 _goes_with_its_bundle(space, scene, expect)
-            elif left or scene.now.owners is not scene.then.owners:
+            elif left or scene.now.owners is not scene.previous.owners:
                 _goes_with_some_bundle(space, scene, left.get(space, set()), expect)
 
 
@@ -80,7 +80,7 @@ def _goes_with_some_bundle(space: str, scene: Scene, left: set[str], expect: Exp
     to = {one.broker for one in scene.now.assigned if one.namespace == space}
     for topic in courses.topics_of(scene.after, space):
         new = scene.now.owner(topic)
-        moved = topic in scene.before.topics and new != scene.then.owner(topic)
+        moved = topic in scene.before.topics and new != scene.previous.owner(topic)
         if new is not None and expect.reached(moved or bool(left)):
             allowed = f"{scene}: a bundle of {space} is assigned to {new}, which has {topic} now"
             has_a_bundle = new in to if moved else new not in left
@@ -99,7 +99,7 @@ def _goes_with_its_bundle(space: str, scene: Scene, expect: Expect) -> None:
         expect.that(owners == set(assigned), allowed, owners)
     for topic in topics:
         new = scene.now.owner(topic)
-        moved = topic in scene.before.topics and new not in (None, scene.then.owner(topic))
+        moved = topic in scene.before.topics and new not in (None, scene.previous.owner(topic))
         if expect.reached(moved):
             allowed = f"{scene}: {bundle} is assigned to {new}, which has {topic} now"
             expect.that(new in assigned, allowed, assigned or "not assigned")
@@ -117,7 +117,7 @@ def others_take_over_from_a_crashed_broker(_case: Story, answer: Scenes, expect:
             _keeps_nothing(scene, expect)
         if scene.kind == "broker_down" and scene.after.valid:
             gone = scene.about["broker"]
-            lost = [topic for topic, owner in scene.then.owners.items() if owner == gone]
+            lost = [topic for topic, owner in scene.previous.owners.items() if owner == gone]
             orphans |= dict.fromkeys(lost, clock)
         for topic, since in list(orphans.items()):
             owner = scene.now.owner(topic)
@@ -141,7 +141,7 @@ def _keeps_nothing(scene: Scene, expect: Expect) -> None:
     """Demand that a restarted broker owns only bundles that were assigned to it again."""
     name = scene.about["broker"]
     again = {one.namespace for one in scene.now.assigned if one.broker == name}
-    for topic, owner in scene.then.owners.items():
+    for topic, owner in scene.previous.owners.items():
         if owner == name and expect.reached():
             kept = scene.now.owner(topic) == name and space_of(topic) not in again
             expect.that(not kept, f"{scene}: {topic} is assigned again", f"{name} keeps it")
@@ -153,7 +153,7 @@ def others_take_over_at_once(_case: Story, answer: Scenes, expect: Expect) -> No
     for scene in answer:
         if scene.kind != "broker_down" or not scene.after.valid:
             continue
-        for topic, owner in scene.then.owners.items():
+        for topic, owner in scene.previous.owners.items():
             lost = owner == scene.about["broker"]
             if expect.reached(lost and bool(scene.after.brokers)):
                 allowed = f"{scene}: one of {', '.join(scene.after.brokers)} takes {topic}"
@@ -197,7 +197,7 @@ def load_is_shed_by_unloading(_case: Story, answer: Scenes, expect: Expect) -> N
         both = {*scene.before.brokers}.intersection(scene.after.brokers)
         both.discard(scene.about.get("broker"))
         occasion = scene.kind in CHANGES_OF_BROKERS and len(scene.after.brokers) > 1
-        for topic, old in scene.then.owners.items():
+        for topic, old in scene.previous.owners.items():
             new = scene.now.owner(topic)
             moved = new not in (None, old)
             if old in both and expect.reached(moved or occasion) and moved:
@@ -213,7 +213,7 @@ def _others_stay(scene: Scene, space: str, expect: Expect) -> None:
     others = [one for one in scene.now.unloaded if one.namespace != space]
     by_hand = [one.bundle for one in others if one.reason == "admin"]
     expect.nothing(by_hand, f"{scene}: bundles of other namespaces are not unloaded")
-    for topic, owner in scene.then.owners.items():
+    for topic, owner in scene.previous.owners.items():
         if space_of(topic) != space:
             now = scene.now.owner(topic)
             expect.that(now == owner, f"{scene}: {topic} stays with {owner}", now or "nobody")
@@ -234,7 +234,7 @@ def _released_and_assigned(scene: Scene, space: str, owners: list[str], expect: 
     )
     for topic in courses.topics_of(scene.after, space):
         now = scene.now.owner(topic)
-        if scene.then.owner(topic) is not None:
+        if scene.previous.owner(topic) is not None:
             allowed = f"{scene}: {topic} is owned by one of {', '.join(scene.after.brokers)}"
             expect.that(now in scene.after.brokers, allowed, now or "nobody")
     _others_stay(scene, space, expect)
@@ -244,7 +244,7 @@ def _released_and_assigned(scene: Scene, space: str, owners: list[str], expect: 
 def a_topic_that_is_unloaded_stays(_case: Story, answer: Scenes, expect: Expect) -> None:
     """Unloading a topic does not change its owner."""
     for scene, space in courses.unload_requests(answer, "topic"):
-        if expect.reached(scene.then.owner(scene.about["topic"]) in scene.before.brokers):
+        if expect.reached(scene.previous.owner(scene.about["topic"]) in scene.before.brokers):
             moved = [*scene.now.unloaded, *scene.now.assigned]
             expect.nothing((one.bundle for one in moved), f"{scene}: a topic is only reopened")
             _others_stay(scene, "", expect)
@@ -255,7 +255,7 @@ def a_topic_that_is_unloaded_stays(_case: Story, answer: Scenes, expect: Expect)
 def a_topic_that_is_unloaded_is_reassigned(_case: Story, answer: Scenes, expect: Expect) -> None:
     """The owner of an unloaded topic releases the topic, and the topic is reassigned."""
     for scene, space in courses.unload_requests(answer, "topic"):
-        owner = scene.then.owner(scene.about["topic"])
+        owner = scene.previous.owner(scene.about["topic"])
         if owner is not None and expect.reached(owner in scene.before.brokers):
             _released_and_assigned(scene, space, [owner], expect)
 
@@ -264,7 +264,7 @@ def a_topic_that_is_unloaded_is_reassigned(_case: Story, answer: Scenes, expect:
 def a_namespace_is_unloaded_as_a_whole(_case: Story, answer: Scenes, expect: Expect) -> None:
     """When a namespace is unloaded, all owners of its topics release them for reassignment."""
     for scene, space in courses.unload_requests(answer, "namespace"):
-        held = courses.owners_of(scene.then.owners, scene.after, space)
+        held = courses.owners_of(scene.previous.owners, scene.after, space)
         owners = [one for one in held if one in scene.before.brokers]
         if expect.reached(bool(owners)):
             _released_and_assigned(scene, space, owners, expect)
@@ -274,7 +274,7 @@ def a_namespace_is_unloaded_as_a_whole(_case: Story, answer: Scenes, expect: Exp
 def a_bundle_can_be_unloaded_by_hand(_case: Story, answer: Scenes, expect: Expect) -> None:
     """If an administrator unloads a bundle, its owner releases it, and it is reassigned."""
     for scene, space in courses.unload_requests(answer, "bundleOf"):
-        owner = scene.then.owner(scene.about["bundleOf"])
+        owner = scene.previous.owner(scene.about["bundleOf"])
         moves = owner in scene.before.brokers and scene.about.get("to") != owner
         if owner is not None and expect.reached(moves):
             _released_and_assigned(scene, space, [owner], expect)
@@ -287,7 +287,7 @@ def _no_other_bundle(scene: Scene, space: str, owner: str, expect: Expect) -> No
     released = {one.bundle for one in scene.now.unloaded if one.namespace == space}
     found = ", ".join(sorted(released))
     expect.that(len(released) <= 1, f"{scene}: one bundle of {space} is unloaded", found)
-    for topic, had in scene.then.owners.items():
+    for topic, had in scene.previous.owners.items():
         if space_of(topic) == space and had in scene.before.brokers and had != owner:
             now = scene.now.owner(topic)
             expect.that(now == had, f"{scene}: {topic} stays with {had}", now or "nobody")
@@ -371,7 +371,7 @@ def a_named_destination_gets_the_bundle(_case: Story, answer: Scenes, expect: Ex
     """A bundle unloaded to a named broker is assigned to that broker."""
     for scene, space in courses.unload_requests(answer, "bundleOf"):
         topic, to = scene.about["bundleOf"], scene.about.get("to")
-        owner = scene.then.owner(topic)
+        owner = scene.previous.owner(topic)
         moves = to != owner and owner in scene.before.brokers and space not in scene.after.groups
         if to is not None and expect.reached(moves):
             now = scene.now.owner(topic)
@@ -383,7 +383,7 @@ def a_broker_that_stops_releases_its_bundles(_case: Story, answer: Scenes, expec
     """A broker that shuts down unloads exactly the bundles that it owns, each once."""
     for scene in answer:
         name = str(scene.about.get("broker"))
-        owned = [space_of(topic) for topic, one in scene.then.owners.items() if one == name]
+        owned = [space_of(topic) for topic, one in scene.previous.owners.items() if one == name]
         if scene.kind != "broker_stop" or not expect.reached(scene.after.valid and bool(owned)):
             continue
         left = [one for one in scene.now.unloaded if (one.broker, one.reason) == (name, "stop")]

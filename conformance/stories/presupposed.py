@@ -34,7 +34,7 @@ from pulsar_conformance.reference.candidates import AUTO_SPLIT, MAX_TOPICS
 from pulsar_conformance.reference.numbers import Fraction, jsonable
 from pulsar_conformance.reference.ranges import namespace_of
 
-MAX_MOMENTS = 5
+MAX_QUESTIONS = 5
 """Maximum number of questions derived from a story; the latest are kept."""
 
 
@@ -58,23 +58,23 @@ def moment_questions(
             for one in _made(make, course, scene):
                 if case_flaw(one.operation, one.case, defaults) is None:
                     found[canonical(one.case)] = one
-    return list(found.values())[-MAX_MOMENTS:]
+    return list(found.values())[-MAX_QUESTIONS:]
 
 
-def _made(make: Maker, course: Scenes, scene: Scene) -> Iterator[Question]:
+def _made(make: QuestionMaker, course: Scenes, scene: Scene) -> Iterator[Question]:
     try:
         yield from make(course, scene)
     except MissingSetting:
         return
 
 
-Maker = Callable[[Scenes, Scene], Iterator[Question]]
+QuestionMaker = Callable[[Scenes, Scene], Iterator[Question]]
 
 
 def _shedding(course: Scenes, scene: Scene) -> Iterator[Question]:
     """Yield a question that asks which bundles the cluster sheds at the start of a scene."""
     if scene.time_passes and all(map(scene.before.is_known, scene.before.changed)):
-        case = courses.cycle(course, scene).case
+        case = courses.cycle_before(course, scene).case
         given = dict(scene.before.settings().given)
         yield Question(SHED.id, _with_json_numbers({**case, "settings": given}))
 
@@ -108,7 +108,7 @@ def _growing(course: Scenes, scene: Scene) -> Iterator[Question]:
 
 def _placing(course: Scenes, scene: Scene) -> Iterator[Question]:
     """Yield a question for each bundle assigned in a scene: on which broker it is placed."""
-    case = courses.cycle(course, scene).case
+    case = courses.cycle_before(course, scene).case
     up = [broker for broker in scene.after.brokers if broker in scene.before.brokers]
     data = {
         bundle: {"longTermData": one["shortTermData"]} for bundle, one in case["bundles"].items()
@@ -145,7 +145,7 @@ def _with_json_numbers(value: Any) -> Any:
     return jsonable(value) if isinstance(value, Fraction) else value
 
 
-MAKERS: Mapping[str, Maker] = {
+MAKERS: Mapping[str, QuestionMaker] = {
     SHED.id: _shedding,
     USAGE.id: _usage,
     SPLIT_CANDIDATES.id: _growing,

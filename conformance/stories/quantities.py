@@ -99,7 +99,7 @@ def used_without_an_owner(scene: Scene) -> list[str]:
         used = [one for one, rates in scene.before.topics.items() if any(rates.each())]
     else:
         used = []
-    return [topic for topic in used if scene.then.owner(topic) is None]
+    return [topic for topic in used if scene.previous.owner(topic) is None]
 
 
 def unload_requests(answer: Scenes, *what: str) -> Iterator[tuple[Scene, str]]:
@@ -127,10 +127,10 @@ def _record_changes(scene: Scene, unchanged: LastChanges) -> None:
         unchanged.assigned[move.broker] = clock
     if scene.now.split:
         unchanged.loads = clock
-    if scene.now.owners is scene.then.owners and scene.kind != "topic":
+    if scene.now.owners is scene.previous.owners and scene.kind != "topic":
         return
     for topic in scene.after.topics:
-        old, new = scene.then.owner(topic), scene.now.owner(topic)
+        old, new = scene.previous.owner(topic), scene.now.owner(topic)
         changed = scene.before.topics.get(topic) != scene.after.topics[topic]
         if old == new and not changed:
             continue
@@ -209,12 +209,12 @@ def intervals(scene: Scene) -> tuple[Fraction, Fraction] | None:
     return settings.number(REPORT_INTERVAL), settings.number(SHEDDING_INTERVAL)
 
 
-def cycle(course: Scenes, scene: Scene) -> SheddingCycle:
+def cycle_before(course: Scenes, scene: Scene) -> SheddingCycle:
     """Return the shedding cycle at the start of a scene, with the bundles whose names are known.
 
     Bundles that were unloaded earlier, for any reason, may not move.
     """
-    moment, owners = scene.before, scene.then.owners
+    moment, owners = scene.before, scene.previous.owners
     bundles: dict[str, dict[str, object]] = {}
     owned: dict[str, list[str]] = {broker: [] for broker in moment.brokers}
     for space in moment.spaces:
@@ -283,7 +283,7 @@ def least_load(scene: Scene, broker: str) -> tuple[Fraction, ...] | None:
     if broker not in scene.before.brokers:
         return None
     released = {one.namespace for one in scene.now.unloaded}
-    rates = broker_load(scene.then.owners, scene.before, broker, but=released)
+    rates = broker_load(scene.previous.owners, scene.before, broker, but=released)
     usage = cpu_percent(rates, scene.before.brokers[broker])
     least = (rates.messages, rates.throughput, usage)
     return least if all(least) else None
@@ -297,8 +297,8 @@ def most_load(scene: Scene, broker: str) -> tuple[Fraction, ...] | None:
     """
     if broker not in scene.before.brokers:
         return None
-    rates = broker_load(scene.then.owners, scene.before, broker)
-    bundles = sum(owner == broker for owner in scene.then.owners.values())
+    rates = broker_load(scene.previous.owners, scene.before, broker)
+    bundles = sum(owner == broker for owner in scene.previous.owners.values())
     usage = cpu_percent(rates, scene.before.brokers[broker])
     assumed = 2 * NEVER_MEASURED_MESSAGES * bundles
     return rates.messages + assumed, rates.throughput + 1024 * assumed, usage
@@ -361,7 +361,7 @@ def _before(moment: Fraction, broker: str, *since: Mapping[str, Fraction]) -> bo
 
 
 def _spaces_owned(scene: Scene, broker: str) -> set[str]:
-    return {space_of(topic) for topic, owner in scene.then.owners.items() if owner == broker}
+    return {space_of(topic) for topic, owner in scene.previous.owners.items() if owner == broker}
 
 
 def _was_unloaded_from(scene: Scene, broker: str) -> bool:

@@ -51,7 +51,7 @@ def _sheds_in_time(answer: Scenes, scene: Scene, unchanged: LastChanges, expect:
     shed, late = scene.now.shed(), _long_enough(scene, unchanged)
     if not _settings_are_known(scene) or not (late or shed):
         return
-    for broker in courses.has_to_shed(courses.cycle(answer, scene)):
+    for broker in courses.has_to_shed(courses.cycle_before(answer, scene)):
         sheds = any(one.broker == broker for one in shed)
         if expect.reached(sheds or (late and bool(_less_loaded(scene, broker)))):
             allowed = f"{scene}: {broker} has shed by minute {plain(scene.after.clock)}"
@@ -91,16 +91,16 @@ def a_strategy_needs_a_restart(_case: Story, answer: Scenes, expect: Expect) -> 
         if not scene.time_passes or not changed or pace is None:
             continue
         if scene.before.clock - unchanged.loads > pace[0]:
-            now = courses.cycle(answer, scene)
+            now = courses.cycle_before(answer, scene)
             if courses.sheds_nothing(now):
-                expect.reached(_others_would(now))
+                expect.reached(_any_broker_can_shed(now))
                 why = f"{scene}: {now.strategy} is in force, which finds nothing to shed"
                 expect.nothing((one.bundle for one in scene.now.shed()), why)
         if not scene.before.changed[STRATEGY].waiting:
             _sheds_in_time(answer, scene, unchanged, expect)
 
 
-def _others_would(now: SheddingCycle) -> bool:
+def _any_broker_can_shed(now: SheddingCycle) -> bool:
     """True if another strategy could shed: shedding is enabled, and some broker can shed."""
     return now.enabled and any(can_shed(now, broker) for broker in now.brokers.values())
 
@@ -158,7 +158,7 @@ def _carries(scene: Scene, broker: str, most: bool | None = None) -> tuple[Fract
 
     `most` is true for the maximum in the scene, false for the minimum, None for the value before.
     """
-    owners = dict(scene.then.owners)
+    owners = dict(scene.previous.owners)
     moved = scene.now.assigned if most else scene.now.unloaded
     spaces = {one.namespace for one in moved if one.broker == broker}
     for topic in scene.before.topics if most is not None else ():
@@ -212,7 +212,7 @@ def nothing_is_shed_while_it_is_switched_off(_case: Story, answer: Scenes, expec
             continue
         if scene.before.settings().flag(ENABLED):
             continue
-        now = courses.cycle(answer, scene)
+        now = courses.cycle_before(answer, scene)
         expect.reached(any(is_overloaded(now, broker) for broker in now.brokers.values()))
         expect.nothing(
             (one.bundle for one in scene.now.shed()), f"{scene}: shedding is switched off"
@@ -292,7 +292,7 @@ def parts_are_reassigned_at_once(_case: Story, answer: Scenes, expect: Expect) -
     """If the unloading of parts is enabled, parts are unloaded and assigned in the same step."""
     for scene, one in _by_brokers(answer):
         if _unloads_parts(scene) and expect.reached(bool(scene.after.brokers)):
-            new = {one.bundle, *one.into, *_descendants(scene, one)}
+            new = {one.bundle, *one.into, *_parts_of_parts(scene, one)}
             unloaded = [move.bundle for move in scene.now.unloaded if move.bundle in new]
             assigned = [move.bundle for move in scene.now.assigned if move.bundle in new]
             allowed = f"{scene}: parts of {one.bundle} are unloaded and assigned"
@@ -300,7 +300,7 @@ def parts_are_reassigned_at_once(_case: Story, answer: Scenes, expect: Expect) -
             expect.that(bool(unloaded and assigned), allowed, found)
 
 
-def _descendants(scene: Scene, whole: Division) -> Iterator[str]:
+def _parts_of_parts(scene: Scene, whole: Division) -> Iterator[str]:
     """Yield the parts into which a bundle's parts are split in the same step."""
     for one in scene.now.split:
         if one.bundle in whole.into:
@@ -332,6 +332,6 @@ def parts_stay_where_unloading_is_off(_case: Story, answer: Scenes, expect: Expe
         parted = (move.bundle for move in scene.now.unloaded if move.reason == "split")
         expect.nothing(parted, f"{scene}: parts are not unloaded")
         for topic in courses.topics_of(scene.before, space):
-            old, now = scene.then.owner(topic), scene.now.owner(topic)
+            old, now = scene.previous.owner(topic), scene.now.owner(topic)
             if old is not None:
                 expect.that(now == old, f"{scene}: {topic} stays with {old}", now or "nobody")

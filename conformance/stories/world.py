@@ -105,7 +105,7 @@ def moments(events: Iterable[Json], settings: Settings) -> Iterator[Moment]:
         [(kind, about)] = event.items()
         valid = _is_valid(now, kind, about)
         unknown = now.domains_unknown or (kind == "domain" and _elsewhere(now, about))
-        after = AFTER[kind](now, about) if valid and kind in AFTER else {}
+        after = CHANGED_FIELDS[kind](now, about) if valid and kind in CHANGED_FIELDS else {}
         now = replace(
             now, place=index, kind=kind, about=about, valid=valid, domains_unknown=unknown, **after
         )
@@ -145,21 +145,21 @@ def _elsewhere(now: Moment, about: Mapping[str, Any]) -> bool:
 
 def _up(now: Moment, about: Json) -> dict[str, Any]:
     brokers = {**now.brokers, about["broker"]: exact(about["capacity"])}
-    return {"brokers": brokers, "changed": _started(now, about["broker"])}
+    return {"brokers": brokers, "changed": _no_longer_waiting(now, about["broker"])}
 
 
 def _down(now: Moment, about: Json) -> dict[str, Any]:
     brokers = {name: size for name, size in now.brokers.items() if name != about["broker"]}
-    return {"brokers": brokers, "changed": _started(now, about["broker"])}
+    return {"brokers": brokers, "changed": _no_longer_waiting(now, about["broker"])}
 
 
 def _restarted(now: Moment, about: Json) -> dict[str, Any]:
     name = about["broker"]
     brokers = {**_down(now, about)["brokers"], name: now.brokers[name]}
-    return {"brokers": brokers, "changed": _started(now, name)}
+    return {"brokers": brokers, "changed": _no_longer_waiting(now, name)}
 
 
-def _started(now: Moment, broker: str) -> dict[str, ChangedSetting]:
+def _no_longer_waiting(now: Moment, broker: str) -> dict[str, ChangedSetting]:
     """Return the changed settings after a broker stopped, or started with the new values."""
     return {
         name: replace(one, waiting=one.waiting - {broker}, mixed=bool(one.waiting - {broker}))
@@ -211,7 +211,7 @@ def _after_tick(now: Moment, about: Json) -> dict[str, Any]:
     return {"clock": now.clock + exact(about["minutes"])}
 
 
-AFTER = {
+CHANGED_FIELDS = {
     "broker_up": _up,
     "broker_down": _down,
     "broker_stop": _down,

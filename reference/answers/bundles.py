@@ -61,7 +61,7 @@ def locate(context: Context, case: Case) -> Derivation:
     names = [ranges[locate(ranges, topic)].name for topic in case["topics"]]
 
     def explain() -> Iterator[Step]:
-        yield Step("hashes", context.hashed)
+        yield Step("hashes", context.hash_note)
         counted = COUNTED[context.readings["partitions"]]
         for topic, name in zip(case["topics"], names, strict=True):
             first, further = counted(topic)

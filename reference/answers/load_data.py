@@ -92,7 +92,7 @@ def speed_answer(reported: Fraction | None, speed: Fraction) -> Derivation:
 RATE_PLACES = 6
 """Decimal places of printed rates, enough to show each difference that a check detects."""
 
-SHOWN = 6
+MAX_SUMMANDS = 6
 """Maximum number of values for which a printed sum lists all of them.
 
 A longer sum lists only the first two and the last.
@@ -141,7 +141,7 @@ def _rates_steps(samples: Sequence[Rates], known: Average, chosen: str) -> Itera
 def _mean_of(values: Sequence[Rate], window: int) -> str:
     """Format the mean of the newest values in the window."""
     newest = [plain(value) for value in values[-window:]]
-    if len(newest) > SHOWN:
+    if len(newest) > MAX_SUMMANDS:
         newest = [*newest[:2], "...", newest[-1]]
     return f"({' + '.join(newest)}) / {min(len(values), window)}"
 

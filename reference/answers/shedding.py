@@ -99,7 +99,7 @@ def _select(cycle: Cycle) -> Derivation:
     return Derivation({"unload": named}, partial(_shedding_steps, cycle, unloads))
 
 
-LATER = {"AvgShedder": AVERAGE_LOW, TRANSFER_SHEDDER: TRANSFER_TARGET}
+NEWER_STRATEGIES = {"AvgShedder": AVERAGE_LOW, TRANSFER_SHEDDER: TRANSFER_TARGET}
 """Strategies that only newer documents describe, each with a setting that only those documents
 list.
 """
@@ -107,7 +107,10 @@ list.
 
 def strategies_of(defaults: Mapping[str, object]) -> tuple[str, ...]:
     """Return the shedding strategies described by the documents that list these defaults."""
-    return (*sorted(STRATEGIES), *(name for name, one in LATER.items() if one in defaults))
+    return (
+        *sorted(STRATEGIES),
+        *(name for name, one in NEWER_STRATEGIES.items() if one in defaults),
+    )
 
 
 def strategy_in(case: Case, defaults: Mapping[str, object]) -> str | None:

@@ -36,7 +36,7 @@ from pulsar_conformance.reference.shedding import STRATEGY, Cycle
 from pulsar_conformance.reference.splitting import Split
 from pulsar_conformance.reference.usage import nic_speed
 
-PARTS_OF_TOPIC = 2
+SLASHES_IN_TOPIC = 2
 """Number of slashes in a topic's name after `persistent://` or another domain."""
 NO_CANDIDATES = "division by the number of candidates, 0"
 EMPTIEST = "LoadManagerShared.filterDomainsNotHavingLeastNumberAntiAffinityNamespaces"
@@ -55,7 +55,7 @@ def maximum(context: Context, case: Case, release: ReleasedWays) -> Derivation:
         for name, percent in known.percents("broker").items():
             weighted_percents_of = f" x {plain(Fraction(known.weight(name)))}" if weighted else ""
             yield Step(name, f"{plain(Fraction(percent))} %{weighted_percents_of}")
-        if place := release.without_heap(weighted):
+        if place := release.method_without_heap(weighted):
             yield Step("except", f"heap memory ({place})")
         yield Step("maximum", f"{plain(as_percent(share))} % of {resource if share else 'nothing'}")
 
@@ -89,7 +89,7 @@ def _old_topic(case: Case, release: ReleasedWays) -> Derivation | None:
         return None
     for topic in case["topics"]:
         _, _, name = topic.partition("://")
-        if name.count("/") > PARTS_OF_TOPIC:
+        if name.count("/") > SLASHES_IN_TOPIC:
             why = f"{topic} is not tenant/namespace/topic (TopicName.get)"
             return Derivation({"failed": why}, partial(_failed, why))
     return None

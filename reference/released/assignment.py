@@ -18,7 +18,7 @@ from pulsar_conformance.reference.shedding import EXCLUDED
 
 MAX_TOPICS = "loadBalancerBrokerMaxTopics"
 EVENLY = "loadBalancerDistributeBundlesEvenlyEnabled"
-LATER = "preferLaterVersions"
+PREFER_LATER = "preferLaterVersions"
 DOMAINS = "failureDomainsEnabled"
 """Setting that is treated as true if a case omits it, since the documents assume so."""
 
@@ -102,7 +102,7 @@ class ReleasedAssignment:
             (TOPICS, self._few_topics),
             (GROUP, self._apart),
             (EVEN, self._even),
-            (VERSION, self._latest),
+            (VERSION, self._of_latest_version),
         )
         for place, leaves in filters:
             found.append((place, leaves(found[-1][1])))
@@ -208,9 +208,9 @@ class ReleasedAssignment:
             return f", since {EVENLY} is false"
         return f", although {EVENLY} is false: {SYSTEM} is always spread"
 
-    def _latest(self, among: Candidates) -> Candidates:
+    def _of_latest_version(self, among: Candidates) -> Candidates:
         """Return the brokers with the latest version; all permitted if any version is unknown."""
-        if not self._settings.flag(LATER) or not among:
+        if not self._settings.flag(PREFER_LATER) or not among:
             return among
         versions = self.known.case["versions"]
         if not all(name in versions for name in among):

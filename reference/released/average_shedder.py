@@ -23,7 +23,7 @@ LOW, HIGH = "loadBalancerAvgShedderLowThreshold", "loadBalancerAvgShedderHighThr
 LOW_HITS = "loadBalancerAvgShedderHitCountLowThreshold"
 HIGH_HITS = "loadBalancerAvgShedderHitCountHighThreshold"
 SHARE = "maxUnloadPercentage"
-LEAST = {"msgRate": "minUnloadMessage", "msgThroughput": "minUnloadMessageThroughput"}
+MIN_UNLOAD = {"msgRate": "minUnloadMessage", "msgThroughput": "minUnloadMessageThroughput"}
 PLACE = "AvgShedder.findBundlesForUnloading"
 PAIRS = "AvgShedder.findBrokerPairs"
 
@@ -96,8 +96,8 @@ def _shedding(
         hits = max(memory.low_hits[idle], memory.low_hits[busy])
         highest = max(memory.high_hits[idle], memory.high_hits[busy])
         if highest < high and hits < low:
-            near = _counted(memory.low_hits, (busy, idle), LOW, low)
-            far = _counted(memory.high_hits, (busy, idle), HIGH, high)
+            near = _hits_text(memory.low_hits, (busy, idle), LOW, low)
+            far = _hits_text(memory.high_hits, (busy, idle), HIGH, high)
             few = "neither differed enough from its partner in enough cycles"
             yield _Pair(idle, busy, f"{few}: {near}; {far}")
             continue
@@ -105,7 +105,7 @@ def _shedding(
         yield _chosen(view, idle, busy)
 
 
-def _counted(hits: Mapping[str, int], pair: Sequence[str], setting: str, needed: int) -> str:
+def _hits_text(hits: Mapping[str, int], pair: Sequence[str], setting: str, needed: int) -> str:
     """Return text with the hits of both brokers of a pair.
 
     A broker's hits are the consecutive cycles in which it was far from its partner. `needed` is the
@@ -152,12 +152,14 @@ def _chosen(view: ClusterView, idle: str, busy: str) -> _Pair:
     Together, the bundles carry at most the traffic to move.
     """
     known = view.known
-    for kind, least in LEAST.items():
+    for kind, least in MIN_UNLOAD.items():
         need = (known.carries(busy, kind) - known.carries(idle, kind)) * known.number(SHARE)
         if need > known.number(least):
             break
     else:
-        return _Pair(idle, busy, f"the difference is too small for {' and '.join(LEAST.values())}")
+        return _Pair(
+            idle, busy, f"the difference is too small for {' and '.join(MIN_UNLOAD.values())}"
+        )
     chosen, left = [], need
     for bundle in known.busiest_first(view.movable_bundles_of(busy), kind):
         traffic = known.traffic(bundle, kind)

@@ -63,7 +63,7 @@ class SplitterTask:
             cuts[namespace_of(bundle)] |= {part.lower, part.upper}
         return defaultdict(lambda: [0, FULL_UPPER], {one: sorted(cuts[one]) for one in cuts})
 
-    def _whole(self, bundle: str) -> str:
+    def _why_whole(self, bundle: str) -> str:
         """Return why a bundle stays whole although it exceeds a limit; empty if it is split."""
         part = HashRange.parse(bundle)
         if part.upper - part.lower <= 1:
@@ -140,7 +140,7 @@ class SplitterTask:
         if self.off is not None:
             return ()
         chosen = [bundle for bundle, why in self.decided.items() if not why]
-        return [one for one in in_map_order(chosen) if not self._whole(one)]
+        return [one for one in in_map_order(chosen) if not self._why_whole(one)]
 
     @property
     def unload(self) -> Sequence[str]:
@@ -157,7 +157,7 @@ class SplitterTask:
                 f"{plain(Fraction(value))} > {plain(Fraction(self.limits[name]))} ({name})"
                 for name, value in self.over(bundle, stats).items()
             )
-            why = self.decided[bundle] or self._whole(bundle)
+            why = self.decided[bundle] or self._why_whole(bundle)
             yield Step(bundle, f"stays whole: {why}" if why else f"split: {over}")
             if bundle not in self.known.case["bundles"]:
                 unknown = f"the leader has no data of it ({self._place('unknown-growth')})"

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from pulsar_conformance.reference.numbers import exact, throughput
 from pulsar_conformance.reference.ranges import namespace_of
-from pulsar_conformance.reference.released.transfer_shedder import ENOUGH
+from pulsar_conformance.reference.released.transfer_shedder import MAX_SHARE_AFTER_SWAP
 from pulsar_conformance.reference.shedding import EXCLUDED
 
 HALF = 0.5
@@ -306,7 +306,7 @@ def _exchanged(
         if high + rate < whole and low - rate < whole:
             high, low = high + rate, low - rate
             found.append(BundleRow(COMES, name, rate, f"from {state.idle}, in exchange"))
-            if low <= high < whole * ENOUGH:
+            if low <= high < whole * MAX_SHARE_AFTER_SWAP:
                 yield from found
                 return
 
@@ -315,7 +315,7 @@ def _in_exchange(state: LoadState, net: float) -> str:
     whole, other = (state.data.carried[one] for one in (state.busy, state.idle))
     return (
         f"more than is left, but in exchange: {state.busy} keeps {format_rate(whole - net)}, which "
-        f"is under {ENOUGH:g} of its {format_rate(whole)} and no less than the "
+        f"is under {MAX_SHARE_AFTER_SWAP:g} of its {format_rate(whole)} and no less than the "
         f"{format_rate(other + net)} that {state.idle} then has"
     )
 

@@ -109,8 +109,8 @@ class Leader:
 
     def grow_maps(self) -> None:
         """Grow the hash maps to hold all current brokers and bundles."""
-        self._places("brokers", self.case["brokers"])
-        self._places("bundles", self._stored())
+        self._grown_capacity("brokers", self.case["brokers"])
+        self._grown_capacity("bundles", self._stored())
 
     def _stored(self) -> list[str]:
         """Return the bundles that have data; a bundle just assigned has default data."""
@@ -119,9 +119,9 @@ class Leader:
 
     def _in_table(self, table: str, names: Sequence[str]) -> list[str]:
         """Return names in the iteration order of one of the leader's hash maps."""
-        return in_map_order(names, concurrent=True, size=self._places(table, names))
+        return in_map_order(names, concurrent=True, size=self._grown_capacity(table, names))
 
-    def _places(self, table: str, names: Iterable[str]) -> int:
+    def _grown_capacity(self, table: str, names: Iterable[str]) -> int:
         """Grow a hash map to hold the names, if it is too small; return its capacity."""
         before = self.tables.get(table, TABLE)
         self.tables[table] = map_capacity(len(set(names)), concurrent=True, size=before)
@@ -172,11 +172,11 @@ class Leader:
     def _counted(self, broker: str, weighted: bool) -> dict[str, float]:
         """Return the usage in percent of each resource that the release takes into account."""
         used = self.percents(broker)
-        if self.release.without_heap(weighted):
+        if self.release.method_without_heap(weighted):
             del used[SHARE_OF_HEAP]
         return used
 
-    def without_weight(self, broker: str) -> dict[str, float]:
+    def percents_with_weight_0(self, broker: str) -> dict[str, float]:
         """Return the unweighted usage in percent of each counted resource whose weight is 0."""
         counted = self._counted(broker, weighted=True)
         return {name: used for name, used in counted.items() if self.weight(name) == 0}

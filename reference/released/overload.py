@@ -63,7 +63,7 @@ def _steps(view: ClusterView, broker: str, excess: _Excess, chosen: list[str]) -
     places = places_apart(usage, threshold)
     yield Step("usage", f"{plain(usage, places)} % of {excess.resource}")
     weighted = known.way("overload-usage") == "weighted"
-    if place := release.without_heap(weighted):
+    if place := release.method_without_heap(weighted):
         yield Step("except", f"heap memory ({place})")
     if weighted:
         yield Step("weighted", f"by its resource's weight ({release.place('overload-usage')})")

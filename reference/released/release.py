@@ -69,7 +69,7 @@ class ReleasedWays:
         """Return the effective settings. Errors: as `settings_of`."""
         return settings_of(given, self.version, defaults, self.later)
 
-    def without_heap(self, weighted: bool) -> str:
+    def method_without_heap(self, weighted: bool) -> str:
         """Return the release's method that computes usage without heap memory; empty if it has
         none.
         """

@@ -26,7 +26,7 @@ from pulsar_conformance.reference.threshold import (
     smoothed_text,
 )
 
-LEAST = "loadBalancerBundleUnloadMinThroughputThreshold"
+MIN_THROUGHPUT = "loadBalancerBundleUnloadMinThroughputThreshold"
 MEBIBYTE = 1024.0 * 1024.0
 MARGIN = 0.05
 """Fraction of its traffic that a broker sheds in addition to its excess."""
@@ -107,7 +107,7 @@ def _earlier(view: ClusterView, used: float) -> float:
 def _cycle(view: ClusterView, memory: CycleMemory, now: Mapping[str, float]) -> _Cycle:
     known = view.known
     threshold, kept = known.number(SHEDDER_THRESHOLD) / 100.0, known.number(HISTORY_SHARE)
-    least = known.number(LEAST) * MEBIBYTE
+    least = known.number(MIN_THROUGHPUT) * MEBIBYTE
     memory.observe(now, kept, 0.0 if known.way("first-usage") == "from-zero" else None)
     average = memory.average
     chosen: dict[str, Sequence[str]] = {}
@@ -170,9 +170,9 @@ def _steps(
     for other, over in _left_out(known, name).items():
         why = f"over 100 % ({place('over-full')})"
         yield Step("except", f"{plain(Fraction(over))} % of {other}: {why}")
-    if without_heap := known.release.without_heap(weighted=True):
-        yield Step("except", f"heap memory ({without_heap})")
-    for other, used_of in known.without_weight(name).items():
+    if method := known.release.method_without_heap(weighted=True):
+        yield Step("except", f"heap memory ({method})")
+    for other, used_of in known.percents_with_weight_0(name).items():
         if used_of > now * 100:
             yield Step("except", f"{plain(Fraction(used_of))} % of {other}, whose weight is 0")
     points = plain(as_percent(threshold))
@@ -201,9 +201,9 @@ def _steps(
         sums = f"{used} - ({limit}) + 5 = {share}"
         amount = f"{_amount(need)} ({place('threshold-amount')})"
         yield Step("to shed", f"{sums} % of {traffic} = {amount}")
-    least = known.number(LEAST) * MEBIBYTE
+    least = known.number(MIN_THROUGHPUT) * MEBIBYTE
     if need < least:
-        floor = f"{plain(Fraction(known.number(LEAST)))} MiB/s of {LEAST}"
+        floor = f"{plain(Fraction(known.number(MIN_THROUGHPUT)))} MiB/s of {MIN_THROUGHPUT}"
         way = "lower-boundary-relief" if name == cycle.relieved else "threshold-least"
         yield from keep_all_steps(view, name, f"less than the {floor} ({place(way)})")
     elif len(known.owned(name)) <= 1:

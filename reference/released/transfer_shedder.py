@@ -28,11 +28,11 @@ from pulsar_conformance.reference.shedding import (
 )
 from pulsar_conformance.reference.transfer import has_policies, too_soon_text
 
-KEPT = "loadBalancerHistoryResourcePercentage"
+HISTORY_SHARE = "loadBalancerHistoryResourcePercentage"
 THRESHOLD = "loadBalancerBrokerOverloadedThresholdPercentage"
 DEBUG = "loadBalancerDebugModeEnabled"
 MINUTE = 60
-ENOUGH = 0.75
+MAX_SHARE_AFTER_SWAP = 0.75
 """A swap must bring the busier broker's throughput below this fraction of its former value."""
 
 STEPS = {"msgThroughputIn": 100_000.0, "msgThroughputOut": 100_000.0, "msgRate": 100.0}
@@ -146,7 +146,7 @@ class ReleasedTransfer:
 
     def _smoothed(self, name: str) -> Smoothed:
         """Return the smoothed load after this report, as computed by BrokerLoadData.update."""
-        report, kept = self.known.report(name), self.known.number(KEPT)
+        report, kept = self.known.report(name), self.known.number(HISTORY_SHARE)
         used = self.weighted_usage(name).values()
         now = Smoothed(max(used) / 100, self.known.carries(name, "msgThroughput"))
         found = self.memory.loads.get(name)
@@ -306,7 +306,7 @@ class ReleasedTransfer:
             if high + carried < whole and low - carried < whole:
                 found.append(Unload(target, bundle, source))
                 high, low = high + carried, low - carried
-                if low <= high < whole * ENOUGH:
+                if low <= high < whole * MAX_SHARE_AFTER_SWAP:
                     return found
         return []
 

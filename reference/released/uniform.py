@@ -22,8 +22,12 @@ from pulsar_conformance.reference.uniform import RATE_THRESHOLD, THROUGHPUT_THRE
 
 MAX_SHARE = "maxUnloadPercentage"
 MAX_BUNDLES = "maxUnloadBundleNumPerShedding"
-LEAST = {"msgRate": "minUnloadMessage", "msgThroughput": "minUnloadMessageThroughput"}
-CONSTANT = {MAX_SHARE: 0.2, LEAST["msgRate"]: 1000.0, LEAST["msgThroughput"]: 1024.0 * 1024.0}
+MIN_UNLOAD = {"msgRate": "minUnloadMessage", "msgThroughput": "minUnloadMessageThroughput"}
+CONSTANT = {
+    MAX_SHARE: 0.2,
+    MIN_UNLOAD["msgRate"]: 1000.0,
+    MIN_UNLOAD["msgThroughput"]: 1024.0 * 1024.0,
+}
 """Constants that releases use instead of settings that they lack, by the setting's name."""
 
 THRESHOLDS = {
@@ -34,8 +38,8 @@ THRESHOLDS = {
 
 MEASURES = {"msgRate": "messages", "msgThroughput": "throughput"}
 NEAR_NOTHING = 1e-6
-SLACK = {"none": (), "rate": ("msgRate",), "both": ("msgRate", "msgThroughput")}
-MORE = 1000
+SLACK_MEASURES = {"none": (), "rate": ("msgRate",), "both": ("msgRate", "msgThroughput")}
+SLACK_AMOUNT = 1000
 """Messages or bytes per second by which a bundle may exceed the amount still to move."""
 
 
@@ -74,16 +78,16 @@ def sheds(view: ClusterView) -> Iterator[BrokerUnloads]:
 def _decision(view: ClusterView) -> _Decision:
     known = view.known
     mixed = known.way("uniform-pair") in ("mixed", "mixed-of-all")
-    spreads = _mixed(view) if mixed else {kind: _apart(view, kind) for kind in LEAST}
+    spreads = _mixed(view) if mixed else {kind: _apart(view, kind) for kind in MIN_UNLOAD}
     over = {kind: _over(view, kind, spread) for kind, spread in spreads.items()}
     kind = "msgRate" if over["msgRate"] else "msgThroughput"
     spread = spreads[kind]
     broker = spread.busiest if any(over.values()) else None
     needs = {one: _need(view, spreads[one]) for one in spreads}
-    floors = {one: _setting(view, LEAST[one]) for one in LEAST}
+    floors = {one: _setting(view, MIN_UNLOAD[one]) for one in MIN_UNLOAD}
     enough = needs[kind] >= floors[kind]
     if known.way("uniform-pair") != "separate":
-        enough = any(needs[one] >= floors[one] for one in LEAST)
+        enough = any(needs[one] >= floors[one] for one in MIN_UNLOAD)
     chosen: tuple[str, ...] = ()
     if broker is not None and enough and len(known.owned(broker)) > 1:
         chosen = tuple(_fitting(view, broker, kind, needs[kind]))
@@ -120,20 +124,20 @@ def _mixed(view: ClusterView) -> dict[str, _Spread]:
     """
     known = view.known
     busiest, idlest = None, None
-    most, least = dict.fromkeys(LEAST, -1.0), dict.fromkeys(LEAST, float(INT - 1))
+    most, least = dict.fromkeys(MIN_UNLOAD, -1.0), dict.fromkeys(MIN_UNLOAD, float(INT - 1))
     for name in known.brokers:
         if _is_left_out(known, name):
             continue
-        carries = {kind: known.carries(name, kind) for kind in LEAST}
-        if any(carries[kind] > most[kind] for kind in LEAST):
+        carries = {kind: known.carries(name, kind) for kind in MIN_UNLOAD}
+        if any(carries[kind] > most[kind] for kind in MIN_UNLOAD):
             busiest, most = name, carries
-        if any(carries[kind] < least[kind] for kind in LEAST):
+        if any(carries[kind] < least[kind] for kind in MIN_UNLOAD):
             idlest, least = name, carries
     return {
         kind: _Spread(
             busiest, idlest, most[kind], 1.0 if abs(least[kind]) <= NEAR_NOTHING else least[kind]
         )
-        for kind in LEAST
+        for kind in MIN_UNLOAD
     }
 
 
@@ -161,7 +165,7 @@ def _fitting(view: ClusterView, broker: str, kind: str, need: int) -> Iterator[s
     Sums overflow 32 bits, as they do in Java.
     """
     known, left, count = view.known, need, 0
-    more = MORE if kind in SLACK[known.way("uniform-slack")] else 0
+    more = SLACK_AMOUNT if kind in SLACK_MEASURES[known.way("uniform-slack")] else 0
     most = _most_bundles(known)
     for bundle in known.busiest_first(view.movable_bundles_of(broker), kind):
         traffic = known.traffic(bundle, kind)
@@ -223,12 +227,12 @@ def _steps(view: ClusterView, decision: _Decision, name: str) -> Iterator[Step]:
     yield Step("share", f"{share} ({MAX_SHARE})", detail=True)
     part = f"{share} of what lies between {apart}"
     yield Step("to move", f"{part}, in whole numbers: {need} ({place('uniform-share')})")
-    other = next(one for one in LEAST if one != kind)
+    other = next(one for one in MIN_UNLOAD if one != kind)
     if decision.enough and decision.need < decision.least:
         beside = WRITTEN[other](Fraction(_need(view, decision.spreads[other])))
         yield Step("enough", f"by the other measure: {beside} ({place('uniform-settings')})")
     if not decision.enough:
-        least = f"less than the {written(Fraction(decision.least))} of {LEAST[kind]}"
+        least = f"less than the {written(Fraction(decision.least))} of {MIN_UNLOAD[kind]}"
         yield from keep_all_steps(view, name, f"{least} ({place('uniform-share')})")
     elif len(known.owned(name)) <= 1:
         yield from keep_all_steps(
@@ -236,10 +240,10 @@ def _steps(view: ClusterView, decision: _Decision, name: str) -> Iterator[Step]:
         )
     else:
         stays = "more than is left"
-        if kind in SLACK[known.way("uniform-slack")]:
-            more = f"a bundle may carry {MORE} more than is left"
-            if wrap_int(decision.need + MORE) < 0:
-                total = f"the sum of what is left and {MORE} overflows an int"
+        if kind in SLACK_MEASURES[known.way("uniform-slack")]:
+            more = f"a bundle may carry {SLACK_AMOUNT} more than is left"
+            if wrap_int(decision.need + SLACK_AMOUNT) < 0:
+                total = f"the sum of what is left and {SLACK_AMOUNT} overflows an int"
                 more = f"{total} and is negative, so nothing goes"
                 stays = "more than a negative number"
             yield Step("beyond", f"{more} ({place('uniform-slack')})")

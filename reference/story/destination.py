@@ -26,7 +26,7 @@ from pulsar_conformance.reference.story.world import EventResult, World
 from pulsar_conformance.reference.threshold import Levels
 from pulsar_conformance.reference.usage import Usage
 
-OTHER: Mapping[str, bool] = {"any": False, "other": True}
+TO_ANOTHER_BROKER: Mapping[str, bool] = {"any": False, "other": True}
 """True if a bundle must go to another broker, for each alternative of two readings:
 `unload-destination` and `split-destination`.
 """
@@ -53,7 +53,7 @@ def assign(
 
 def eligible_brokers(world: World, broker: str, reading: str) -> list[str]:
     """Return the brokers to which a bundle may move from its owner. [OWN-11, SPLIT-20]"""
-    stays_away = OTHER[world.readings[reading]]
+    stays_away = TO_ANOTHER_BROKER[world.readings[reading]]
     return [name for name in world.brokers if not (stays_away and name == broker)]
 
 

@@ -23,7 +23,7 @@ TYPES: dict[str, tuple[type, ...]] = {
     "class": (str,),
 }
 
-LEAST = {
+MIN_VALUES = {
     "loadBalancerSheddingIntervalMinutes": 1,
     "loadBalancerReportUpdateMaxIntervalMinutes": 1,
     "loadBalancerResourceQuotaUpdateIntervalMinutes": 1,
@@ -43,7 +43,7 @@ def why_invalid(name: str, value: Value) -> str | None:
     if not of_type or isinstance(value, bool) != (known.type == "boolean"):
         return f"{value!r} is not of type {known.type}, as {name} requires"
     if isinstance(value, int | float):
-        least, most = known.range or (LEAST.get(name, 0), None)
+        least, most = known.range or (MIN_VALUES.get(name, 0), None)
         if name == "defaultNumberOfNamespaceBundles":
             most = MAX_BUNDLES
         if value < least or (most is not None and value > most):

@@ -38,7 +38,7 @@ def split_grown(world: World, result: EventResult) -> None:
     settings = world.settings
     if world.split_checked_changes == world.changes:
         return
-    growth = Growth(_reports(world), settings, world.readings)
+    growth = Growth(_split_candidates_case(world), settings, world.readings)
     for bundle in growth.split:
         try:
             algorithm = splitting.algorithm_of(None, "broker", settings, world.readings)
@@ -48,7 +48,7 @@ def split_grown(world: World, result: EventResult) -> None:
     world.split_checked_changes = world.changes
 
 
-def _reports(world: World) -> dict[str, Any]:
+def _split_candidates_case(world: World) -> dict[str, Any]:
     """Return the leader's state as a `bundles.split_candidates` case."""
     return {
         "leader": True,

@@ -12,8 +12,8 @@ from pulsar_conformance.reports.pages.cells import (
     CYCLE_LIST_FIELD,
     TITLES,
     Json,
-    format_assumed_load,
     format_field,
+    format_load_values,
     format_object,
     join_shortened,
 )
@@ -93,7 +93,7 @@ def _names(names: Sequence[str]) -> str:
 
 def _value(name: str, value: Any) -> str:
     if isinstance(value, Mapping):
-        return format_assumed_load(value) if "numSamples" in value else format_object(value)
+        return format_load_values(value) if "numSamples" in value else format_object(value)
     if isinstance(value, list) and all(isinstance(one, str) for one in value):
         return _names(value) if value else "none"
     if isinstance(value, list) and all(isinstance(one, Mapping) for one in value):

@@ -112,14 +112,14 @@ def _percent(share: Fraction) -> str:
 def format_load(value: Json) -> str:
     """Return a load as text, bytes first."""
     if value.get("numSamples") != 0:
-        return format_assumed_load(value)
+        return format_load_values(value)
     given = {name: value[name] for name in RATES if value.get(name)}
-    return f"never measured ({format_assumed_load(given)} given)" if given else "never measured"
+    return f"never measured ({format_load_values(given)} given)" if given else "never measured"
 
 
-def format_assumed_load(value: Json) -> str:
+def format_load_values(value: Json) -> str:
     """Return the values of a load as text: bytes, messages, other fields, then sessions."""
-    carried = [format_ways(value, BYTES), format_ways(value, MESSAGES)]
+    carried = [format_in_and_out(value, BYTES), format_in_and_out(value, MESSAGES)]
     others = [
         format_field(name, one)
         if isinstance(one, str)
@@ -127,7 +127,9 @@ def format_assumed_load(value: Json) -> str:
         for name, one in value.items()
         if name not in (*RATES, *SESSIONS)
     ]
-    sessions = [format_ways(value, SESSIONS) + " sessions"] if set(SESSIONS) & set(value) else []
+    sessions = (
+        [format_in_and_out(value, SESSIONS) + " sessions"] if set(SESSIONS) & set(value) else []
+    )
     return ", ".join([one for one in carried if one] + others + sessions)
 
 
@@ -137,7 +139,7 @@ def _noun(name: str, value: Any) -> str:
     return title.removesuffix("s") if value == 1 else title
 
 
-def format_ways(value: Json, names: Sequence[str]) -> str:
+def format_in_and_out(value: Json, names: Sequence[str]) -> str:
     """Return the values in and out as text: their sum, or the other value if one is 0.
 
     `names` are the fields with the two values. Empty if the object has neither field.

@@ -17,10 +17,10 @@ from pulsar_conformance.reports.pages.cells import (
     TITLES,
     Json,
     format_field,
+    format_in_and_out,
     format_load,
     format_object,
     format_setting,
-    format_ways,
 )
 
 MAX_TABLE_ROWS = 60
@@ -194,7 +194,7 @@ def _broker_fields(broker: Json) -> Iterator[tuple[str, str]]:
         if name in broker:
             yield TITLES.get(name, name), format_field(name, broker[name])
     for heading, names in (("bytes", BYTES), ("messages", MESSAGES)):
-        if carried := format_ways(broker, names):
+        if carried := format_in_and_out(broker, names):
             yield heading, carried
     for name, value in broker.items():
         if name == "bundles":

@@ -30,7 +30,7 @@ class DrawnCandidate:
 
     name: str
     usage: float
-    counts: str
+    note: str
     """The broker's score or rate, or the reason why it is left out. Empty if only usage is
     compared.
     """
@@ -63,7 +63,7 @@ def candidate_chart(steps: Sequence[Step], brokers: Collection[str]) -> str:
     body, said = [], []
     for row, one in enumerate(shown):
         top = row * ROW + 4
-        figures = ", ".join(filter(None, (f"{one.usage:g} %", one.counts)))
+        figures = ", ".join(filter(None, (f"{one.usage:g} %", one.note)))
         body.append(text(LEFT - 8, top + 13, f"{'✓ ' if one.chosen else ''}{one.name[:10]}", "end"))
         body.append(rectangle(LEFT, top, one.usage * scale, ROW - 8, one.kind))
         left = beside_lines(
@@ -88,11 +88,11 @@ def _candidate(step: Step, chosen: Collection[str]) -> DrawnCandidate:
     usage = USAGE.match(step.text)
     assert usage is not None, "only steps with a usage are candidates"
     rate = RATE.search(step.text)
-    counts, left_out = "", False
+    note, left_out = "", False
     if rate is not None:
         score, left_out = SCORE.match(rate[2]), "left out" in rate[2]
-        counts = "left out" if left_out else "no score"
+        note = "left out" if left_out else "no score"
         if score is not None:
             weighted = " x " in rate[2]
-            counts = f"score {float(score[1]):g}" if weighted else f"{float(rate[1]):g} msg/s"
-    return DrawnCandidate(step.label, float(usage[1]), counts, left_out, step.label in chosen)
+            note = f"score {float(score[1]):g}" if weighted else f"{float(rate[1]):g} msg/s"
+    return DrawnCandidate(step.label, float(usage[1]), note, left_out, step.label in chosen)

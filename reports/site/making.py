@@ -24,7 +24,7 @@ from pulsar_conformance.reports.site.results import (
     Result,
     deviations,
     deviations_by_release,
-    long_run_violations,
+    long_run_violation_texts,
     results,
     version_numbers,
     version_steps,
@@ -66,7 +66,7 @@ class Site:
         self.templates.globals.update(
             areas=AREAS,
             labels=document_labels(self.specs),
-            long_run=long_run_violations(),
+            long_run=long_run_violation_texts(),
             longest=MAX_EXAMPLE_LENGTH,
             deviations=self.deviations,
             seeded=mutants.seeded_defects(),

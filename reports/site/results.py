@@ -36,7 +36,7 @@ from pulsar_conformance.reports.table import (
 )
 
 PUBLISHED = Path("reports", "published")
-JUDGED = re.compile(r"(pulsar|cluster)(?:-(simple|extensible))?-(\d.*)")
+LIST_NAME = re.compile(r"(pulsar|cluster)(?:-(simple|extensible))?-(\d.*)")
 """Pattern of a deviation list's name: adapter, load manager (if not the usual one), version."""
 
 CASES = LISTS.parents[1]
@@ -150,7 +150,7 @@ class ListedDeviation:
     @property
     def documented(self) -> bool:
         """True if the rule is stated in the documents by which the release is judged."""
-        found = JUDGED.fullmatch(self.file)
+        found = LIST_NAME.fullmatch(self.file)
         return found is not None and deviation_profile(self.entry["rule"], found[3]) != UNWRITTEN
 
     @property
@@ -159,7 +159,7 @@ class ListedDeviation:
 
         Empty if the list is not about a release.
         """
-        found = JUDGED.fullmatch(self.file)
+        found = LIST_NAME.fullmatch(self.file)
         if found is None:
             return ()
         kind, manager, version = found.groups()
@@ -259,7 +259,7 @@ def deviations(folder: Path = LISTS) -> Mapping[str, Sequence[ListedDeviation]]:
     return found
 
 
-def long_run_violations() -> dict[str, dict[str, str]]:
+def long_run_violation_texts() -> dict[str, dict[str, str]]:
     """Return, by variant and rule, texts on broken rules in the published simulations.
 
     A text has the verdict and the number of worlds, such as `fail in 2 of 9 worlds`.

@@ -102,7 +102,7 @@ def test_reports_that_overlap_are_no_raw_message():
     assert text.startswith("the arithmetic of this case cannot be shown: brokers: ")
 
 
-LITTLE = {
+TOO_LITTLE_TO_SHED = {
     "b1:8080": {**report(90, ONE, TWO), "msgThroughputIn": 2e7},
     "b2:8080": report(10, THREE),
     "b3:8080": report(10),
@@ -112,29 +112,32 @@ LITTLE = {
 
 def least_amount(settings=()):
     strategy = {"loadBalancerBrokerThresholdShedderPercentage": 10, **dict(settings)}
-    case = {"strategy": "ThresholdShedder", "settings": strategy, **cycle_of(LITTLE)}
+    case = {"strategy": "ThresholdShedder", "settings": strategy, **cycle_of(TOO_LITTLE_TO_SHED)}
     return {"ask": "shed.select", "case": case, "profile": "released-3.0", "readings": {}}
 
 
-WENT = {("b1:8080", ONE): "shedding"}
+RECORDED_UNLOADS = {("b1:8080", ONE): "shedding"}
 LEAST = "loadBalancerBundleUnloadMinThroughputThreshold"
 
 
 def test_an_unload_that_the_release_would_not_have_made_is_named():
     assert "it keeps all" in told(least_amount(), Focus())
     unlike = f"released-3.0, by this arithmetic, keeps {ONE} of b1:8080, which was shed"
-    assert difference_from_recorded(least_amount(), WENT, Focus()) == unlike
-    by_hand = dict.fromkeys(WENT, "admin")
+    assert difference_from_recorded(least_amount(), RECORDED_UNLOADS, Focus()) == unlike
+    by_hand = dict.fromkeys(RECORDED_UNLOADS, "admin")
     assert difference_from_recorded(least_amount(), by_hand, Focus()) == ""
     other = {("b1:8080", TWO): "shedding"}
     sheds = difference_from_recorded(least_amount({LEAST: 0.1}), other, Focus(broker="b1:8080"))
     assert sheds.endswith(f"unloads {ONE} of b1:8080, of which no unload is recorded")
-    assert difference_from_recorded(least_amount({LEAST: 0.1}), WENT, Focus()) == ""
+    assert difference_from_recorded(least_amount({LEAST: 0.1}), RECORDED_UNLOADS, Focus()) == ""
 
 
 def test_nothing_is_unlike_a_cycle_whose_owners_are_open():
     claims = saved({"b1:8080": report(90, ONE, TWO), "b2:8080": report(10, TWO)})
-    assert difference_from_recorded({**claims, "profile": "released-3.0"}, WENT, Focus()) == ""
+    assert (
+        difference_from_recorded({**claims, "profile": "released-3.0"}, RECORDED_UNLOADS, Focus())
+        == ""
+    )
 
 
 def test_another_profile_decides_on_its_own_case():

@@ -16,7 +16,7 @@ from pulsar_conformance.adapters.names import connect
 from pulsar_conformance.audit.simulation.deciding import ITSELF, decision_setup
 from pulsar_conformance.audit.simulation.loop import Simulation
 from pulsar_conformance.audit.simulation.measures import match_with_recorded
-from pulsar_conformance.audit.simulation.recorded import AT_ONCE, recorded_world
+from pulsar_conformance.audit.simulation.recorded import MAX_DELAY_OF_SHED, recorded_world
 from pulsar_conformance.audit.simulation.variants import Variant, simulate_worlds
 from pulsar_conformance.audit.simulation.worlds import BadWorld, RecordedUnload
 from pulsar_conformance.conformance.commands.main import main
@@ -175,7 +175,7 @@ ASSIGNED = {"kind": "assigned", "bundle": BUNDLE, "broker": "two:1"}
         ("shedding", 2, True),
         ("shedding", 50, True),
         ("admin", 2, True),
-        ("unknown", AT_ONCE.seconds + 1, False),
+        ("unknown", MAX_DELAY_OF_SHED.seconds + 1, False),
         ("shutdown", 2, False),
         ("split", 2, False),
     ],

@@ -213,11 +213,11 @@ def test_a_damaged_history_is_replayed_without_its_damage(capsys):
 
 
 def test_a_bundle_that_is_reported_no_more_carries_nothing():
-    from pulsar_conformance.audit.simulation.recorded import NOTHING, _fill_gaps
+    from pulsar_conformance.audit.simulation.recorded import NO_RATES, _fill_gaps
 
     rates = (1.0, 1.0, 10.0, 10.0)
     filled = _fill_gaps({1: rates, 3: rates}, 8)
-    assert filled == [NOTHING, *[rates] * 5, NOTHING, NOTHING]
+    assert filled == [NO_RATES, *[rates] * 5, NO_RATES, NO_RATES]
 
 
 def test_a_broker_without_traffic_grows_as_the_others_do():

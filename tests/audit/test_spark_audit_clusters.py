@@ -31,11 +31,11 @@ SINCE = START + DAY + 10 * HOUR
 
 def test_clusters_that_change_on_one_day_are_rebuilt_together():
     change = RebuildTimes({"a": START, "b": START + HOUR, "c": START + DAY, "d": START + 2 * DAY})
-    first, second, rest = change.parts(all_rows=True)
+    first, second, rest = change.groups(all_rows=True)
     assert (first.clusters, first.since) == (("a", "b"), START)
     assert (second.clusters, second.since) == (("c", "d"), START + DAY)
     assert (rest.since, rest.others) == (NEVER, True)
-    assert list(RebuildTimes().parts()) == []
+    assert list(RebuildTimes().groups()) == []
     level = change.with_common_times()
     assert level.named == {"a": START, "b": START, "c": START + DAY, "d": START + DAY}
 

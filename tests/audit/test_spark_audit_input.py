@@ -10,7 +10,7 @@ pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
 
 from pulsar_conformance.audit.input import gzipped, lines
 from pulsar_conformance.audit.input.files import current_files
-from pulsar_conformance.audit.input.gzipped import gzip_lines, is_intact_gzip
+from pulsar_conformance.audit.input.gzipped import compressed_lines, is_intact_gzip
 from pulsar_conformance.audit.input.lines import read_lines
 from pulsar_conformance.audit.input.parsing import _without_byte_order_mark
 from pulsar_conformance.audit.input.paths import escape_existing_path
@@ -200,14 +200,14 @@ PACKED = {
 
 
 def test_spark_reads_intact_gzip_files_as_python_does(session, tmp_path, monkeypatch):
-    monkeypatch.setattr(lines, "gzip_lines", None)
+    monkeypatch.setattr(lines, "compressed_lines", None)
     for form, content in PACKED.items():
         members = gzip.compress(b"a\nb") + gzip.compress(b"c\n" + content)
         (tmp_path / f"{form}.gz").write_bytes(gzip.compress(content))
         (tmp_path / f"{form}-in-members.gz").write_bytes(members)
     path = str(tmp_path)
     by_spark = _rows_of(read_lines(session, path, current_files(session, path)))
-    assert by_spark == _rows_of(gzip_lines(session, path))
+    assert by_spark == _rows_of(compressed_lines(session, path))
     assert len(by_spark) == 20
 
 

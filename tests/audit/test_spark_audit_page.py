@@ -52,7 +52,7 @@ def test_many_large_clusters_share_one_page():
 
 
 def test_the_page_of_six_clusters_as_large_as_can_be_is_under_two_megabytes():
-    points, marks = series.drawing_limits([series.BROKERS] * series.CLUSTERS)
+    points, marks = series.drawing_limits([series.MAX_BROKERS] * series.MAX_CLUSTERS)
     times = [1_795_132_800 + 864 * point for point in range(points)]
     told = "shop/events-001/0x0ccccccc_0x13333333; shedding: " + "the heaviest that may go " * 10
     cluster = {
@@ -62,22 +62,22 @@ def test_the_page_of_six_clusters_as_large_as_can_be_is_under_two_megabytes():
         "limit": [55.6] * points,
         "brokers": [
             {"name": f"broker-{number}:8080", "used": [62.5] * points}
-            for number in range(series.BROKERS)
+            for number in range(series.MAX_BROKERS)
         ],
         "left_out": 150,
         "marks": [[times[0] + 0.5, "unload", "broker-1:8080", told, False]] * marks,
         "bundles": [["shop/events-001/0x0ccccccc_0x13333333", 8, "broker-1:8080 → " * 8]]
-        * series.BUNDLES,
+        * series.MAX_BUNDLES,
     }
     row = ["SHED-04", "violated", "eu-1", "2026-11-20 00:35:00", "unloaded lately " * 20, None]
-    data = {"clusters": [cluster] * series.CLUSTERS, "verdicts": [row] * series.ROWS}
+    data = {"clusters": [cluster] * series.MAX_CLUSTERS, "verdicts": [row] * series.MAX_ROWS}
     assert len(render_page(data, ["6 clusters"]).encode()) < 2_000_000
 
 
 def test_evidence_on_the_page_is_whole_where_few_verdicts_are_listed():
     assert series.evidence_length(0) == 3000
     assert series.evidence_length(100) == 3000
-    assert series.evidence_length(series.ROWS) == 300
+    assert series.evidence_length(series.MAX_ROWS) == 300
 
 
 def test_a_text_that_is_too_long_keeps_its_beginning_and_its_end(spark):

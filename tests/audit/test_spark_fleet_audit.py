@@ -29,7 +29,7 @@ assert spark
 PROFILE = "documented-3.0"
 JAVA = "sample:java"
 STRATEGIES = ("ThresholdShedder", "OverloadShedder", "UniformLoadShedder")
-ROOM = Fleet(99, 4, 10, 5)
+FLEET = Fleet(99, 4, 10, 5)
 """The fleet that determines the size of the histories; each is about one of its clusters."""
 
 USUAL = tuple(
@@ -61,7 +61,7 @@ def groups():
 @pytest.fixture(scope="module")
 def carried(spark):
     """Return the load of each bundle of a cluster, which is the same for all clusters."""
-    one = replace(ROOM, clusters=1)
+    one = replace(FLEET, clusters=1)
     rows = bundles.bundle_ranges(one, spark.session.range(one.initial_bundles))
     return simulated.simulated_bundles(one, rows).toPandas()
 
@@ -73,7 +73,7 @@ def written(carried, folder, histories, first=0, cycles=True):
     for number, (adapter, (strategy, rules)) in enumerate(histories, first):
         given, readings = settings_for(rules, {}), readings_for(rules, {})
         own = {"strategy": strategy, "given": given, "readings": readings, "cycles": cycles}
-        fleet = replace(ROOM, **own)
+        fleet = replace(FLEET, **own)
         rows = simulated.simulate_history(fleet, number, carried, adapter, rules)
         kinds = zip(rows["kind"], rows["value"], strict=True)
         lines = []

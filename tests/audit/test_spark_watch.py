@@ -14,7 +14,7 @@ from pulsar_conformance.adapters.admin_api.remote import TOKEN_VARIABLE
 from pulsar_conformance.adapters.spark.messages import MAX_REMEMBERED
 from pulsar_conformance.conformance.commands.main import main
 from standins.admin import FakeCluster
-from standins.sparks import CORES, java_objects, rarely_collected, spark
+from standins.sparks import CORES, java_objects, spark, without_garbage_collection
 
 pytestmark = pytest.mark.spark
 
@@ -49,7 +49,7 @@ def test_for_a_time(spark, cluster, tmp_path, capsys, monkeypatch):
     assert main(words) == 2
     assert "HTTP 401: the token is missing" in capsys.readouterr().err
     monkeypatch.setenv(TOKEN_VARIABLE, "very-secret")
-    with rarely_collected():
+    with without_garbage_collection():
         before = java_objects()
         assert main(words) == 0
         assert java_objects() - before < MAX_REMEMBERED  # Only constant columns are remembered.

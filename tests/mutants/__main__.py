@@ -20,7 +20,7 @@ from mutants.children import run_tasks
 from mutants.defects import Defect, Exhibit, defects, shown
 from mutants.evaluations import Evaluation, worked
 from mutants.explained import all_mutants, explained, stale
-from mutants.hunting import Catch, hunt, hunt_by_draws
+from mutants.hunting import Catch, catch_by_draws, catch_by_examples
 from mutants.making import Mutant
 from mutants.page import is_missed, killed_share, page, summary
 from mutants.results import Fate, StoredResults
@@ -133,11 +133,11 @@ def _fates(chosen: Sequence[Mutant], args: argparse.Namespace) -> list[Fate]:
             living.append((mutant, catch))
     before = {mutant.id: catch.seconds for mutant, catch in living}
     examples, unseen = worked() if living else [], []
-    for mutant, catch in _hunted([one for one, _ in living], hunt_by_draws, examples, args):
+    for mutant, catch in _hunted([one for one, _ in living], catch_by_draws, examples, args):
         seconds = before[mutant.id] + catch.seconds
         note(mutant, Catch(catch.caught, catch.rule, catch.by, seconds))
         unseen += [] if catch.caught else [mutant]
-    for mutant, catch in _hunted(unseen, hunt, examples, args) if args.drawn else ():
+    for mutant, catch in _hunted(unseen, catch_by_examples, examples, args) if args.drawn else ():
         note(mutant, Catch(False, catch.rule, catch.by, catch.seconds))
     return [found[one.id] for one in chosen]
 
@@ -148,7 +148,7 @@ def _by_examples(
     """Return each mutant with its fate by worked examples; with `--drawn`, all count as living."""
     if args.drawn:
         return [(mutant, Catch(False)) for mutant in left]
-    return _hunted(left, hunt, worked(), args)
+    return _hunted(left, catch_by_examples, worked(), args)
 
 
 Hunt = Callable[[Mutant, Sequence[Evaluation]], Catch]

@@ -97,7 +97,7 @@ def _profile_of(example: fixtures.Example, trial: Trial) -> str | None:
     )
 
 
-def rows(rule: specs.Rule, profile: str) -> list[dict[str, str]]:
+def reading_sets(rule: specs.Rule, profile: str) -> list[dict[str, str]]:
     """Return sets of readings under which a rule applies, so that each alternative is in some set.
 
     The first set has the default alternative of each reading, the second has each reading's next
@@ -111,20 +111,20 @@ def rows(rule: specs.Rule, profile: str) -> list[dict[str, str]]:
     longest = max(map(len, others.values()))
     taken = [
         {
-            **{name: values[min(row, len(values) - 1)] for name, values in others.items()},
+            **{name: values[min(index, len(values) - 1)] for name, values in others.items()},
             **rule.reading,
         }
-        for row in range(longest)
+        for index in range(longest)
     ]
-    return [row for place, row in enumerate(taken) if row not in taken[:place]]
+    return [one for place, one in enumerate(taken) if one not in taken[:place]]
 
 
-def drawn_for(rule: str, row: int = 0) -> Iterator[Evaluation]:
-    """Yield the cases drawn for a rule, under the set of readings at index `row` of `rows`."""
+def drawn_for(rule: str, index: int = 0) -> Iterator[Evaluation]:
+    """Yield the cases drawn for a rule, under one of its `reading_sets`, by its index."""
     profile = _drawn_under(rule)
     if profile is None:
         return
-    readings = rows(specs.load().rules[rule], profile)[row]
+    readings = reading_sets(specs.load().rules[rule], profile)[index]
     defaults, under = specs.load().defaults(profile), Readings.of(profile, readings)
     for trial in draw_trials(rule, profile, SEED, EXAMPLES):
         if trial_flaw(trial, defaults, under) is None:
@@ -136,9 +136,9 @@ def drawn_in_turn(
 ) -> Iterator[Evaluation]:
     """Yield the drawn cases that may show a change in a function, the likeliest first.
 
-    Cases under default readings come first, then cases under each further set of `rows`. Within a
-    set, rules with an example that enters the function come first, by the size of the example, then
-    other rules about the same operations.
+    Cases under default readings come first, then cases under each further set of `reading_sets`.
+    Within a set, rules with an example that enters the function come first, by the size of the
+    example, then other rules about the same operations.
     """
     there = sorted(
         (
@@ -152,12 +152,12 @@ def drawn_in_turn(
     known = specs.load().rules
     every = [one.id for one in known.values() if not there or operations & {*one.operations}]
     rules = dict.fromkeys((*(rule for one in there for rule in one.rules), *every))
-    left, row = list(rules), 0
+    left, index = list(rules), 0
     while left:
         for rule in left:
-            yield from drawn_for(rule, row)
-        row += 1
-        left = [rule for rule in left if row < _row_count(rule)]
+            yield from drawn_for(rule, index)
+        index += 1
+        left = [rule for rule in left if index < _reading_set_count(rule)]
 
 
 def _drawn_under(rule: str) -> str | None:
@@ -166,9 +166,9 @@ def _drawn_under(rule: str) -> str | None:
     return next(found, None) if rule in checks() else None
 
 
-def _row_count(rule: str) -> int:
+def _reading_set_count(rule: str) -> int:
     profile = _drawn_under(rule)
-    return len(rows(specs.load().rules[rule], profile)) if profile else 0
+    return len(reading_sets(specs.load().rules[rule], profile)) if profile else 0
 
 
 def _evaluated(

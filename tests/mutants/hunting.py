@@ -38,14 +38,14 @@ class Catch:
     """Seconds of CPU from the mutant's start to its first wrong answer, or to the last question."""
 
 
-def hunt(mutant: Mutant, evaluations: Sequence[Evaluation]) -> Catch:
+def catch_by_examples(mutant: Mutant, evaluations: Sequence[Evaluation]) -> Catch:
     """Ask a mutant the trials that may show it, the smallest first, and return its fate."""
     started = time.process_time()
     asked = in_order(evaluations, mutant.file, mutant.entered)
     return _caught(mutant, started, asked, evaluations)
 
 
-def hunt_by_draws(mutant: Mutant, examples: Sequence[Evaluation]) -> Catch:
+def catch_by_draws(mutant: Mutant, examples: Sequence[Evaluation]) -> Catch:
     """Ask a mutant drawn cases, the likeliest rules by `examples` first, and return its fate."""
     started = time.process_time()
     whole: list[Evaluation] = []
@@ -97,7 +97,7 @@ def first_wrong(
                     judges = bench(one.profile, one.readings)
                 except Exception:
                     return one.rules[0], NO_START
-                if judges.at_once(one.trial) == one.answers:
+                if judges.unchecked_answers(one.trial) == one.answers:
                     continue
                 answers = judges.answers(one.trial)
                 rule = _wrong(one, judges, answers)

@@ -55,7 +55,7 @@ class Bench:
             if one.id in checks() and self.subject.resolved.applies(one)
         ]
 
-    def at_once(self, trial: Trial) -> list[Json]:
+    def unchecked_answers(self, trial: Trial) -> list[Json]:
         """Return the model's answers without copying or checking them."""
         try:
             return [self._model.answer(*question) for question in trial.questions]

@@ -21,12 +21,12 @@ TEXTS = frozenset({
 
 TELLING = frozenset({
     "WRITTEN", "BELOW_WRITTEN", "SHARE_WRITTEN", "BOUND_WRITTEN", "MULTIPLE_WRITTEN",
-    "DIFFERENCE_WRITTEN", "WHAT_DIFFERS", "PREFACES", "SHOWN", "FEW", "LONG", "PLACES", "explain",
-    "RATE_PLACES",
-    "written", "preface", "plain", "tell", "_about", "_quoted", "_passed",
+    "DIFFERENCE_WRITTEN", "WHAT_DIFFERS", "PREFACES", "MAX_SUMMANDS", "MAX_VALUE_LENGTH",
+    "MAX_REPEATED_TERMS", "MIN_WITH_EXPONENT", "PLACES", "explain", "RATE_PLACES",
+    "written", "preface", "plain", "tell", "_about", "_quoted", "_threshold_text",
     "_why_too_little", "_may_shed", "too_soon_text", "measured_by", "_sum", "_written", "_decision",
     "_mean_of", "_last_of", "_FULL", "_candidate_text", "_score_text",
-    "__all__", "CACHED_NUMBERS", "EXACT_PLACES", "KEPT_CONTEXTS", "_hashed", "HASH_RULE",
+    "__all__", "CACHED_NUMBERS", "EXACT_PLACES", "KEPT_CONTEXTS", "_hash_note", "HASH_RULE",
 })  # fmt: skip
 """Names, in any module, of functions, tables and variables that only make explanations or size
 caches.

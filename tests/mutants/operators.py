@@ -23,7 +23,7 @@ COMPARED: Mapping[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
 }
 """For each comparison, its opposite, and for orders also one that differs only on equal values."""
 
-RECKONED: Mapping[type[ast.operator], type[ast.operator]] = {
+OTHER_ARITHMETIC: Mapping[type[ast.operator], type[ast.operator]] = {
     ast.Add: ast.Sub,
     ast.Sub: ast.Add,
     ast.Mult: ast.Div,
@@ -79,7 +79,7 @@ def _compare(node: ast.Compare) -> Iterator[Change]:
 
 
 def _reckoning(node: ast.BinOp | ast.AugAssign) -> Iterator[Change]:
-    other = RECKONED.get(type(node.op))
+    other = OTHER_ARITHMETIC.get(type(node.op))
     if other is not None:
         changed = copy.deepcopy(node)
         changed.op = other()

@@ -11,7 +11,7 @@ from mutants import children, evaluations, hunting
 from mutants.children import run_tasks
 from mutants.evaluations import worked
 from mutants.explained import all_mutants, explained, explained_in, stale
-from mutants.hunting import Catch, first_wrong, hunt
+from mutants.hunting import Catch, catch_by_examples, first_wrong
 from mutants.loading import another_model
 from mutants.making import BESIDE, MODEL, changed, made, mutants
 
@@ -121,7 +121,7 @@ CAUGHT = {
 @pytest.mark.parametrize("name", CAUGHT)
 def test_a_mutant_is_caught_by_the_rule_that_it_breaks(name, examples):
     [mutant] = [one for one in mutants(name.partition(":")[0]) if one.id == name]
-    [(_, catch)] = run_tasks([mutant], lambda one: hunt(one, examples), lost, 1, 60)
+    [(_, catch)] = run_tasks([mutant], lambda one: catch_by_examples(one, examples), lost, 1, 60)
     assert catch.caught
     assert catch.rule in CAUGHT[name]
 
@@ -138,7 +138,7 @@ def test_a_mutant_without_end_is_caught(examples, monkeypatch):
     [mutant] = [
         one for one in mutants("overload.py") if one.id.endswith("share_to_shed:arithmetic:1")
     ]
-    [(_, catch)] = run_tasks([mutant], lambda one: hunt(one, examples), lost, 1, 60)
+    [(_, catch)] = run_tasks([mutant], lambda one: catch_by_examples(one, examples), lost, 1, 60)
     assert catch.by == "no end"
 
 

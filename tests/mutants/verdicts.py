@@ -48,7 +48,7 @@ def answered_trials(rule: str) -> Sequence[tuple[Trial, Sequence[Sequence[Json]]
     bench = _bench(rule)
     drawn = [*draw_trials(rule, bench.profile, SEED, TRIALS)][:TRIALS]
     legal = [one for one in drawn if bench.subject.evaluator.legal(one)]
-    return [(one, [*_answers(bench.at_once(one), one, rule)]) for one in legal]
+    return [(one, [*_answers(bench.unchecked_answers(one), one, rule)]) for one in legal]
 
 
 def verdicts(rule: str) -> str:

@@ -14,7 +14,7 @@ from pulsar_conformance.conformance.commands.main import main
 from pulsar_conformance.conformance.common.trial import Trial
 from pulsar_conformance.reference import Settings, anti_affinity, overload, threshold
 from pulsar_conformance.reference.anti_affinity import Spread
-from pulsar_conformance.reference.averages import PUSHED
+from pulsar_conformance.reference.averages import SUM_AFTER_SAMPLE
 from pulsar_conformance.reference.candidates import Growth
 from pulsar_conformance.reference.overload import OVERLOADED, share_to_shed
 from pulsar_conformance.reference.placement import LEFT_OUT, weighted
@@ -126,12 +126,12 @@ def test_a_usage_mixed_with_its_history_lies_between_both():
 
 
 @pytest.mark.parametrize("window", [10, 1000])
-@pytest.mark.parametrize("reading", PUSHED)
+@pytest.mark.parametrize("reading", SUM_AFTER_SAMPLE)
 def test_an_average_over_a_full_window_stays_within_its_samples(reading, window):
     total, oldest, new, least, most = reals("total oldest new least most")
 
     def claim():
-        pushed = PUSHED[reading](total, oldest, new, window)
+        pushed = SUM_AFTER_SAMPLE[reading](total, oldest, new, window)
         yield pushed >= least * window
         yield pushed <= most * window
 

@@ -382,5 +382,5 @@ def test_the_leaders_map_keeps_the_places_that_an_earlier_cycle_gave_it():
     ],
 )
 def test_the_method_that_leaves_out_heap_memory_is_the_one_that_is_asked(profile, weighted, method):
-    named = ReleasedWays.of(profile).without_heap(weighted)
+    named = ReleasedWays.of(profile).method_without_heap(weighted)
     assert named == (method and f"LocalBrokerData.{method}")

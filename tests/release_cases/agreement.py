@@ -18,7 +18,7 @@ from pulsar_conformance.adapters.pulsar.target import Target
 from pulsar_conformance.adapters.validation import InvalidAnswer, case_schema_error, check_answers
 from pulsar_conformance.conformance.compare.changes_text import profile_of
 from pulsar_conformance.conformance.compare.differences import (
-    DRAWN,
+    CANDIDATES_FIELD,
     decides_differently,
     in_broker_order,
 )
@@ -58,7 +58,7 @@ def answered(released, operation, case):
 
 def agrees(model, operation, case, answer):
     """True if the model gives this answer in one of its turns, which replace random choices."""
-    turns = len(case[DRAWN[operation]]) if operation in DRAWN else 1
+    turns = len(case[CANDIDATES_FIELD[operation]]) if operation in CANDIDATES_FIELD else 1
     for _ in range(max(1, turns)):
         predicted = model.answer(operation, case)
         if "unsupported" in predicted:

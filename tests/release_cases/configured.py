@@ -56,14 +56,14 @@ def made_with(released, setting):
     return "overload" if "OverloadShedder" in str(shedding.get(modular)) else "ignored"
 
 
-class Returning(shedding._Row):
+class Returning(shedding._ConsecutiveCycles):
     """Runs cycles in which placement would return each bundle to its owner."""
 
     def _other_broker(self, _bundle):
         return java_optional(broker_id("busy"))
 
 
-def returned(released):
+def destination_alternative(released):
     """Return `unasked` if a bundle is unloaded that placement would return to its owner, else
     `asked`.
     """
@@ -147,7 +147,7 @@ def without_metadata(released):
 def main(version, *names):
     released = release(version, profile_of(version))._release
     ways = {way: made_with(released, setting) for way, setting in STRATEGIES.items()}
-    ways["destination"] = returned(released)
+    ways["destination"] = destination_alternative(released)
     ways["unsupported-algorithm"] = refused_algorithm(released)
     ways["kept-averages"] = kept_averages(released)
     ways["unreachable-metadata"] = without_metadata(released)

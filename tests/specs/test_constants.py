@@ -4,7 +4,7 @@ import pytest
 from mutants.children import run_tasks
 from mutants.evaluations import PROFILES, worked
 from mutants.explained import all_mutants, explained
-from mutants.hunting import Catch, first_wrong, hunt
+from mutants.hunting import Catch, catch_by_examples, first_wrong
 from pulsar_conformance import specs
 from pulsar_conformance.reference import Model
 from sampling import one_in
@@ -50,7 +50,7 @@ def test_there_are_the_numbers_that_the_documents_print():
 
 @pytest.mark.parametrize("mutant", one_in(4, NUMBERS), ids=lambda one: f"{one.id}:{one.becomes}")
 def test_a_number_of_the_model_a_step_off_breaks_a_worked_example(mutant, examples):
-    assert caught(mutant, lambda one: hunt(one, examples))
+    assert caught(mutant, lambda one: catch_by_examples(one, examples))
 
 
 @pytest.mark.parametrize(("name", "value"), DEFAULTS)

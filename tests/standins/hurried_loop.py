@@ -16,10 +16,10 @@ from pulsar_conformance.adapters.pulsar.jvm import java_class
 from recorded_loop import Looping, main
 from script import run_script
 
-SEEN = 2.0
+OBSERVED_SECONDS = 2.0
 """Seconds in which the recorder observes the cluster at least twice."""
 
-LEFT = 1.0
+LEAD_SECONDS = 1.0
 """Seconds until a cycle that was brought forward."""
 
 
@@ -42,25 +42,25 @@ class Hurried(Looping):
     def wait_for_cycle(self) -> None:
         """Skip the time until the next cycle, and wait until the cycle is over."""
         self.settle()
-        time.sleep(SEEN)
+        time.sleep(OBSERVED_SECONDS)
         self.skip()
         super().wait_for_cycle()
 
     def skip(self) -> None:
         """Bring the leader's next cycle forward, and move its past unloads back by as much."""
-        left = self.look_at_timer() - LEFT
+        left = self.look_at_timer() - LEAD_SECONDS
         tasks = self.pending_cycles()
         if left <= 0 or not tasks:
             return
         leader = self.cluster.brokers[self.cluster.leader()]
         now = int(java_class("java.lang.System").nanoTime())
-        leader.timers._set_time(tasks[0], now + round(LEFT * NANOS))
+        leader.timers._set_time(tasks[0], now + round(LEAD_SECONDS * NANOS))
         shift_into_past(
             leader.manager._load_data().getRecentlyUnloadedBundles(), round(left * 1000)
         )
         at, by = datetime.now(UTC), timedelta(seconds=left)
         self.skips.append((at, by))
-        self.due = at + timedelta(seconds=LEFT)
+        self.due = at + timedelta(seconds=LEAD_SECONDS)
 
 
 if __name__ == "__main__":

@@ -214,14 +214,14 @@ def cannot_be_switched_off(patch):
 
 
 def counts_no_splits(patch):
-    right = timers._reports
+    right = timers._split_candidates_case
 
-    def reports(world):
+    def split_candidates_case(world):
         found = right(world)
         found["namespaceBundles"] = dict.fromkeys(found["namespaceBundles"], 1)
         return found
 
-    patch.setattr(timers, "_reports", reports)
+    patch.setattr(timers, "_split_candidates_case", split_candidates_case)
 
 
 def _unloading(patch, value):

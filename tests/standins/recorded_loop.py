@@ -86,7 +86,7 @@ LOOPS = {
         stops={6: "broker-2", 12: "broker-3", 18: "broker-4"},
     ),
 }
-SOON = 4.0
+QUIET_SECONDS = 4.0
 """Seconds before each cycle during which this program does nothing."""
 
 PATIENCE = 120.0
@@ -225,7 +225,7 @@ class Looping(Troubled):
         known = len(self.cycles)
         while len(self.cycles) == known:
             left = self.look_at_timer()
-            if left > SOON:
+            if left > QUIET_SECONDS:
                 self.serve()
             time.sleep(0.5)
         self.serve()

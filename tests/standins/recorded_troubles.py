@@ -112,7 +112,7 @@ class Troubled:
 
     def signal(self, name: str, number: int) -> None:
         """Send a signal to the process of a broker."""
-        self.cluster.brokers[name]._line._child.send_signal(number)
+        self.cluster.brokers[name]._child._child.send_signal(number)
         self.tell(signalled=name, signal=signal.Signals(number).name)
 
     def stop(self, name: str) -> None:

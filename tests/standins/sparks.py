@@ -35,7 +35,7 @@ def audit_session(spark):
 
 
 @contextmanager
-def rarely_collected() -> Iterator[None]:
+def without_garbage_collection() -> Iterator[None]:
     """Collect no garbage automatically, as in a command that runs for minutes."""
     gc.collect()
     gc.disable()

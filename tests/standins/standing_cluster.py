@@ -12,7 +12,7 @@ from pulsar_conformance.adapters.admin_api import requests
 from pulsar_conformance.adapters.cluster.host import ClusterHost
 
 SPACE = "shop/eu"
-FILE = {"loadBalancerHostUsageCheckIntervalMinutes": 1000}
+SETTINGS = {"loadBalancerHostUsageCheckIntervalMinutes": 1000}
 """Settings with which brokers ignore the load of this machine, since other tests run on it."""
 
 
@@ -23,7 +23,7 @@ def main(version: str, jars: str, temporary: str, brokers: str) -> None:
     cluster = host._cluster
     cluster.begin()
     for number in range(int(brokers)):
-        cluster.start(f"broker-{number + 1}", 1e8, host._defaults, FILE, {})
+        cluster.start(f"broker-{number + 1}", 1e8, host._defaults, SETTINGS, {})
     cluster.ask_accepted(*requests.create_tenant(SPACE.partition("/")[0]))
     cluster.ask_accepted(*requests.create_namespace(SPACE, 4))
     for number in range(6):

@@ -33,9 +33,9 @@ class RequestRecorder:
     """A web server that receives the leader's requests in place of the brokers."""
 
     def __init__(self) -> None:
-        self.noted: list[RecordedRequest] = []
+        self.recorded: list[RecordedRequest] = []
         """The recorded requests, in the order of arrival."""
-        noted = self.noted
+        recorded = self.recorded
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
@@ -43,7 +43,7 @@ class RequestRecorder:
             def do_PUT(self) -> None:
                 """Record an unload or a split."""
                 self.rfile.read(int(self.headers.get("Content-Length") or 0))
-                noted.append(_parse_request(self.path))
+                recorded.append(_parse_request(self.path))
                 self.send_response(HTTPStatus.NO_CONTENT)
                 self.end_headers()
 
@@ -64,7 +64,7 @@ class RequestRecorder:
         client.set(service, builder.serviceHttpUrl(url).build())
         if former is not None:
             former.close()
-        self.noted.clear()
+        self.recorded.clear()
 
 
 def _parse_request(path: str) -> RecordedRequest:

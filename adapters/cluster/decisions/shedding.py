@@ -39,7 +39,7 @@ def select(leader: AskedLeader, case: Case) -> Answer:
     brokers = list(map(leader.names.identify, case["brokers"]))
     field(leader.manager, "placementStrategy").set(leader.manager, _OtherBrokerPlacer(ids, brokers))
     leader.manager.doLoadShedding()
-    unloaded = [one.bundle for one in requests.noted if one.what == "unload"]
+    unloaded = [one.bundle for one in requests.recorded if one.what == "unload"]
     return {"unload": [{"broker": owner[one], "bundle": one} for one in unloaded]}
 
 

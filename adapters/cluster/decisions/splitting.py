@@ -24,7 +24,7 @@ def candidates(leader: AskedLeader, case: Case) -> Answer:
     requests = leader.requests()
     leader.release.loads.fill(leader.frozen_load_data(), case["brokers"], case["bundles"])
     call(leader.manager, "checkNamespaceBundleSplit")
-    split = [one for one in requests.noted if one.what == "split"]
+    split = [one for one in requests.recorded if one.what == "split"]
     return {
         "split": [one.bundle for one in split],
         "unload": [one.bundle for one in split if one.unload],

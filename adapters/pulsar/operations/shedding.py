@@ -66,7 +66,7 @@ def select(release: Release, case: Case) -> Answer:
     if transfer.asks_for_transfer(case):
         [unload] = transfer.unloads(release, case, [{"minutes": 0, **case}], latest_clock())
         return {"unload": unload}
-    with _Row(release, case, case["brokers"]) as row:
+    with _ConsecutiveCycles(release, case, case["brokers"]) as row:
         row.remember(case)
         return {"unload": row.unload(case, 0)}
 
@@ -77,13 +77,13 @@ def cycles(release: Release, case: Case) -> Answer:
     if transfer.asks_for_transfer(case):
         found = transfer.unloads(release, case, seen, latest_clock())
         return {"cycles": [{"unload": unload} for unload in found]}
-    with _Row(release, case, seen[0]["brokers"]) as row:
+    with _ConsecutiveCycles(release, case, seen[0]["brokers"]) as row:
         passed = accumulate((one["minutes"] for one in seen[1:]), initial=0)
         found = [row.unload(one, minutes) for one, minutes in zip(seen, passed, strict=True)]
     return {"cycles": [{"unload": unload} for unload in found]}
 
 
-class _Row:
+class _ConsecutiveCycles:
     """A load manager and its strategy, on which consecutive cycles run."""
 
     def __init__(self, release: Release, case: Case, brokers: Case) -> None:
@@ -100,7 +100,7 @@ class _Row:
         placing = named_placement_strategy(release, case["settings"]).rpartition(".")[2]
         self._plans = placing == str(self._strategy.getClass().getSimpleName())
         self._manager.wrap_strategy(lambda strategy: _RecordedShedder(strategy, self._chosen))
-        self._moments: dict[str, float] = {}
+        self._unloaded_at_minute: dict[str, float] = {}
         """The minute at which each remembered bundle was unloaded, counted from the first cycle."""
 
     def unload(self, seen: Case, minutes: float) -> list[Case]:
@@ -112,12 +112,16 @@ class _Row:
         self._service.set_active(self._brokers)
         self._release.loads.fill(load, self._brokers, seen["bundles"], assigned=True, whole=True)
         recent = load.getRecentlyUnloadedBundles()
-        self._moments = {str(bundle): self._moments[str(bundle)] for bundle in recent.keySet()}
+        self._unloaded_at_minute = {
+            str(bundle): self._unloaded_at_minute[str(bundle)] for bundle in recent.keySet()
+        }
         for bundle, ago in seen["recentlyUnloaded"].items():
-            self._moments[bundle] = max(minutes - ago, self._moments.get(bundle, -math.inf))
+            self._unloaded_at_minute[bundle] = max(
+                minutes - ago, self._unloaded_at_minute.get(bundle, -math.inf)
+            )
         before = {
             bundle: int(now - (minutes - moment) * MINUTE)
-            for bundle, moment in self._moments.items()
+            for bundle, moment in self._unloaded_at_minute.items()
         }
         for bundle, moment in before.items():
             recent.put(bundle, jpype.JLong(moment))
@@ -127,7 +131,7 @@ class _Row:
         self._manager.java.doLoadShedding()
         for bundle in map(str, recent.keySet()):
             if int(recent.get(bundle)) != before.get(bundle):
-                self._moments[bundle] = minutes
+                self._unloaded_at_minute[bundle] = minutes
         unloads = list(_unload_calls(self._service, self._chosen))
         if self._plans:
             unloads = [{**one, "to": self._planned(one["bundle"])} for one in unloads]

@@ -69,7 +69,7 @@ class _TransferCycles:
         self._decided: list[Java] = []
         self._loads: dict[str, Java] = {}
         self._top: dict[str, Java] = {}
-        self._at: dict[str, dict[str, float]] = {"Bundles": {}, "Brokers": {}}
+        self._unloaded_at_minute: dict[str, dict[str, float]] = {"Bundles": {}, "Brokers": {}}
         """The minutes at which bundles and brokers were last unloaded, counted from the first
         cycle.
         """
@@ -81,21 +81,23 @@ class _TransferCycles:
         self._available = sorted(map(broker_id, (*seen["brokers"], *seen.get("withoutData", ()))))
         self._set_loads(seen, now)
         for bundle, ago in seen["recentlyUnloaded"].items():
-            known = self._at["Bundles"]
+            known = self._unloaded_at_minute["Bundles"]
             known[bundle] = max(minutes - ago, known.get(bundle, minutes - ago))
-        maps = {what: self._map(what) for what in self._at}
-        for what, known in self._at.items():
+        maps = {what: self._map(what) for what in self._unloaded_at_minute}
+        for what, known in self._unloaded_at_minute.items():
             maps[what].clear()
             for key, moment in known.items():
                 maps[what].put(key, jpype.JLong(int(now - (minutes - moment) * MINUTE)))
         self._decided.clear()
         self._scheduler.execute()
-        for what, known in self._at.items():
+        for what, known in self._unloaded_at_minute.items():
             kept = set(map(str, maps[what].keySet()))
-            self._at[what] = {key: moment for key, moment in known.items() if key in kept}
+            self._unloaded_at_minute[what] = {
+                key: moment for key, moment in known.items() if key in kept
+            }
         for one in self._decided:
-            self._at["Bundles"][str(one.serviceUnit())] = minutes
-            self._at["Brokers"][str(one.sourceBroker())] = minutes
+            self._unloaded_at_minute["Bundles"][str(one.serviceUnit())] = minutes
+            self._unloaded_at_minute["Brokers"][str(one.sourceBroker())] = minutes
         return sorted(map(_written, self._decided), key=lambda one: _order(seen, one))
 
     def _map(self, what: str) -> Java:

@@ -73,11 +73,11 @@ class ViolationPlanter(ClusterHistory):
         if plant.edit is None or (plant.omits_due_action and self._stops_a_broker(now)):
             return False
         case = copy.deepcopy(self.shedding_case(now))
-        moment = PlantedCycle(case, DEFAULT_PROFILE, self.fleet.readings, self.ask_adapter)
-        pairs = plant.edit(moment)
-        if pairs is None or moment.broken_rules(pairs) != {rule, *plant.implies}:
+        planted = PlantedCycle(case, DEFAULT_PROFILE, self.fleet.readings, self.ask_adapter)
+        pairs = plant.edit(planted)
+        if pairs is None or planted.broken_rules(pairs) != {rule, *plant.implies}:
             return False
-        if moment.broken_rules(moment.correct_unloads):
+        if planted.broken_rules(planted.correct_unloads):
             return False
         for broker, said in self.live_reports().items():
             changed = case["brokers"][broker]
@@ -95,14 +95,14 @@ class ViolationPlanter(ClusterHistory):
         period = (now // 1000 - self.fleet.period_start(0)) // self.fleet.period_seconds
         return any(restart.down == period for restart in self.world.events.restarts)
 
-    def _set_temporarily(self, settings: Json, now: int, until: int = SETTINGS_END) -> None:
+    def _set_temporarily(self, settings: Json, now: int, duration: int = SETTINGS_END) -> None:
         """Record settings `SETTINGS_LEAD` ms before this cycle, and the former settings after it.
 
-        `until` is the number of milliseconds from the cycle to the former settings.
+        `duration` is the number of milliseconds from the cycle to the former settings.
         """
         if settings != self.settings:
             self.record("settings", now - SETTINGS_LEAD, settings=settings)
-            self.record("settings", now + until, settings=self.settings)
+            self.record("settings", now + duration, settings=self.settings)
 
     def _violate_split_rule(self, plant: PlantedViolation, now: int) -> bool:
         """Run a cycle, and plan a violation after it: a split, or a due split that does not happen.

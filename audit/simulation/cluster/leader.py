@@ -143,7 +143,7 @@ class LeaderMemory:
                 self._used[name] = [self._mixed[name]]
         compares = case["strategy"] == "ThresholdShedder"
         self.decided = {
-            name: self._mixed[name] if share else self._heaviest(said)
+            name: self._mixed[name] if share else self._rounded_weighted_usage(said)
             for name, said in (brokers.items() if compares else ())
         }
         self.question = case
@@ -164,7 +164,7 @@ class LeaderMemory:
             found[name] = float(max(used, default=ZERO))
         return found
 
-    def _heaviest(self, said: Json) -> float:
+    def _rounded_weighted_usage(self, said: Json) -> float:
         """Return the weighted usage in a report like `weighted_usages`, but faster and with
         rounding errors.
         """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from pulsar_conformance.audit.simulation.course import SimulatedCycle
-from pulsar_conformance.audit.simulation.measures import average_usage, limit_of
+from pulsar_conformance.audit.simulation.measures import average_compared_usage, limit_of
 from pulsar_conformance.audit.simulation.reporting import markdown_table
 from pulsar_conformance.audit.simulation.rules import (
     CONSTANT_LOAD,
@@ -48,21 +48,25 @@ def legend_lines(rule: str) -> list[str]:
     return [*loads, *(REPEATED if rule == ENDLESS else VIOLATED), *REST]
 
 
-STORY = 8
+MAX_SHOWN_CYCLES = 8
 """Maximum number of cycles with unloads that a text describes."""
 
 
-def story_lines(found: SmallestCluster, profiles: Sequence[str]) -> Iterator[str]:
+def cycle_lines(found: SmallestCluster, profiles: Sequence[str]) -> Iterator[str]:
     """Yield lines about the cycles with unloads that show the violation: usage, arithmetic, moves.
 
     The arithmetic is that of the first of these profiles whose model unloads the same bundles.
     """
     endless = found.fault.rule.id == ENDLESS
     models = [Model(profile) for profile in profiles]
-    for cycle in found.shedding[:STORY] if endless else found.shedding[-STORY:]:
+    for cycle in (
+        found.shedding[:MAX_SHOWN_CYCLES] if endless else found.shedding[-MAX_SHOWN_CYCLES:]
+    ):
         used = ", ".join(f"{name} {percent:g} %" for name, percent in cycle.usage.items())
         limit = limit_of(found.course, cycle)
-        about = f"; average {average_usage(cycle):g} %" + (f", limit {limit:g} %" if limit else "")
+        about = f"; average {average_compared_usage(cycle):g} %" + (
+            f", limit {limit:g} %" if limit else ""
+        )
         yield f"cycle {cycle.number}: {used}{about}"
         if cycle.number < len(found.questions):
             derived = (model.derive(SHED, found.questions[cycle.number]) for model in models)
@@ -96,7 +100,7 @@ def none_found(rule: str, examples: int, cycles: int) -> str:
 def smallest_page(
     rule: str,
     found: Mapping[str, SmallestCluster | None],
-    stories: Mapping[str, Sequence[str]],
+    cycle_texts: Mapping[str, Sequence[str]],
     command: str,
     searched: str,
 ) -> str:
@@ -114,7 +118,7 @@ def smallest_page(
         rows.append((variant, loads_text(one.loads), str(one.length), str(unloads), rules))
     chapters = [
         line
-        for variant, lines in stories.items()
+        for variant, lines in cycle_texts.items()
         for line in (f"## {variant}", "", "```text", *lines, "```", "")
     ]
     return "\n".join(

@@ -43,7 +43,7 @@ SIZES = ((2, 2), (3, 2), (3, 3), (4, 4), (4, 6))
 constant loads before changing loads of the same size.
 """
 
-ROUND = 200
+CLUSTERS_PER_SEED = 200
 """Maximum number of clusters that are drawn with one seed. The smallest cluster of several rounds
 counts, since the reduction in one round may stop too early.
 """
@@ -169,7 +169,10 @@ def smallest_cluster(
     ends = [examples * number // len(draws) for number in range(len(draws) + 1)]
     for drawn, (start, end) in zip(draws, pairwise(ends), strict=True):
         count = end - start
-        rounds = [min(ROUND, count - drawn_before) for drawn_before in range(0, count, ROUND)]
+        rounds = [
+            min(CLUSTERS_PER_SEED, count - drawn_before)
+            for drawn_before in range(0, count, CLUSTERS_PER_SEED)
+        ]
         reduced = (_reduced(drawn, violates, seed + one, size) for one, size in enumerate(rounds))
         violating = [loads for loads in reduced if loads is not None]
         if violating:

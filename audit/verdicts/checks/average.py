@@ -21,7 +21,7 @@ from pulsar_conformance.audit.verdicts.checks.registry import (
     must,
     register_check,
 )
-from pulsar_conformance.audit.verdicts.checks.uniform import sheds_small_differences
+from pulsar_conformance.audit.verdicts.checks.uniform import keeps_small_differences
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
@@ -170,7 +170,7 @@ def small_differences_stay(_readings: Readings) -> RuleColumns:
     """Nothing is unloaded if the configured share of the largest difference is below both
     minimums.
     """
-    return _for_avg_shedder(sheds_small_differences())
+    return _for_avg_shedder(keeps_small_differences())
 
 
 @register_check("AVERAGE-07")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pulsar_conformance.audit.tables.formatting import MEASURED, plain_distinct_from, sentence
+from pulsar_conformance.audit.tables.formatting import MEASURED, joined, plain_distinct_from
 from pulsar_conformance.audit.verdicts.checks.registry import Readings
 from pyspark.sql import Column
 from pyspark.sql import functions as F
@@ -19,8 +19,8 @@ def shed_text(names: str = "gone") -> Column:
         F.concat(F.lit(" and "), _count_of_rest(names), F.lit(" more")),
     )
     what = F.concat(some, F.coalesce(more, F.lit("")))
-    return sentence(
-        F.col("broker"), F.when(F.size(names) > 0, sentence("shed", what)).otherwise("kept all")
+    return joined(
+        F.col("broker"), F.when(F.size(names) > 0, joined("shed", what)).otherwise("kept all")
     )
 
 

@@ -37,8 +37,8 @@ def facts(
 ) -> DataFrame:
     """Return a row for each view of each broker in each cycle, with the columns that checks read.
 
-    Brokers known only by their unloads are included. The column `looks` is the number of views. The
-    extremes of a cycle are added only if UniformLoadShedder is among the strategies.
+    Brokers known only by their unloads are included. The column `view_count` is the number of
+    views. The extremes of a cycle are added only if UniformLoadShedder is among the strategies.
 
     `acts` has the rows of `acts.summarize_brokers`. `brokers` has the columns `percent`,
     `smoothed`, `observed` (whether there are earlier observations), `least`, `most`, `carries` and
@@ -83,8 +83,8 @@ def _repeat_for_views(rows: DataFrame) -> DataFrame:
     every = F.when(
         (most > 1) & (F.size("views") == 1), both_views_certain(F.col("views"))
     ).otherwise(F.col("views"))
-    looks = most * F.col("knowledge_views")
-    rows = rows.withColumns({"looks": looks, "views": every})
+    view_count = most * F.col("knowledge_views")
+    rows = rows.withColumns({"view_count": view_count, "views": every})
     return rows.select(*(name for name in rows.columns if name != "views"), F.inline("views"))
 
 

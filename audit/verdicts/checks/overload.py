@@ -81,11 +81,11 @@ def sheds_no_more_than_it_takes(readings: Readings) -> RuleColumns:
     need = F.col("overloadshedder.need")
     least = F.array_min(F.transform("out", lambda one: one["traffic"]))
     return _for_overload_shedder(
-        sheds_too_much(readings, _is_over(), need, total_traffic(F.col("out")) - least)
+        sheds_no_more(readings, _is_over(), need, total_traffic(F.col("out")) - least)
     )
 
 
-def sheds_too_much(
+def sheds_no_more(
     readings: Readings, over: Column, to_shed: Column, short: Column | None = None
 ) -> RuleColumns:
     """Return a check that a broker sheds no further bundle once it has shed enough."""
@@ -104,7 +104,7 @@ def other_brokers_keep_all(_readings: Readings) -> RuleColumns:
 
 
 @register_check("OVERLOAD-05")
-def sheds_exactly_one_bundle(_readings: Readings) -> RuleColumns:
+def sheds_at_most_one_bundle(_readings: Readings) -> RuleColumns:
     """An overloaded broker sheds at most one bundle."""
     return _for_overload_shedder(
         may_not(_is_over() & F.col("can"), F.col("answered") > 1, _usage_evidence())

@@ -16,7 +16,7 @@ from pulsar_conformance.audit.verdicts.checks.facts import (
     sum_over_brokers,
     window_of_cycle,
 )
-from pulsar_conformance.audit.verdicts.checks.overload import sheds_enough, sheds_too_much
+from pulsar_conformance.audit.verdicts.checks.overload import sheds_enough, sheds_no_more
 from pulsar_conformance.audit.verdicts.checks.registry import (
     Readings,
     RuleColumns,
@@ -106,7 +106,7 @@ def sheds_enough_to_come_below_the_average(readings: Readings) -> RuleColumns:
 def sheds_no_more_than_it_takes(readings: Readings) -> RuleColumns:
     """A broker stops shedding once it has shed enough."""
     apart = _is_over() & ~F.col("sheds_under_85")
-    return _for_threshold_shedder(sheds_too_much(readings, apart, _level_column("need")))
+    return _for_threshold_shedder(sheds_no_more(readings, apart, _level_column("need")))
 
 
 @register_check("THRESHOLD-05")

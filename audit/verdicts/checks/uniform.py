@@ -197,7 +197,7 @@ def _share() -> Column:
     return setting_in_force(MAX_SHARE)
 
 
-def sheds_small_differences() -> RuleColumns:
+def keeps_small_differences() -> RuleColumns:
     """Return a check that nothing is unloaded if the configured share of the largest difference is
     below both minimums.
     """
@@ -218,7 +218,7 @@ def small_differences_are_left(_readings: Readings) -> RuleColumns:
     """Nothing is unloaded if the configured share of the largest difference is below both
     minimums.
     """
-    return _for_uniform_shedder(sheds_small_differences())
+    return _for_uniform_shedder(keeps_small_differences())
 
 
 @register_check("UNIFORM-07")

@@ -157,7 +157,7 @@
     state.textContent = "Loading Python and the model…"
     progress.hidden = false
     const file = new URL("assets/vendor/playground.json", document.baseURI)
-    ;[examples, known] = await Promise.all([fetch(file).then((one) => one.json()), ask("known")])
+    ;[examples, known] = await Promise.all([fetch(file).then((one) => one.json()), ask("available_choices")])
     progress.hidden = true
     if (known.wrong) {
       state.textContent = known.wrong

@@ -10,7 +10,7 @@ from pulsar_conformance.audit.simulation import loop, measures, reporting, rules
 from pulsar_conformance.audit.simulation.course import SimulatedCycle
 from pulsar_conformance.audit.simulation.deciding import PLACING, decision_setup
 from pulsar_conformance.reference import MissingSetting, Model
-from pulsar_conformance.reference.answers.shedding import LATER, SHED, STRATEGIES
+from pulsar_conformance.reference.answers.shedding import NEWER_STRATEGIES, SHED, STRATEGIES
 from pulsar_conformance.specs import UnknownName, UserError, load, loading
 from pulsar_conformance.specs.questions import missing_property, why_no_question
 
@@ -24,7 +24,7 @@ AT_ONCE = 10
 """Number of cycles that are simulated before the page shows them."""
 
 
-def known() -> str:
+def available_choices() -> str:
     """Return the profiles with their strategies and readings, and the worlds."""
     specs = load()
     profiles = [name for name, one in specs.profiles.items() if one.kind != "unwritten"]
@@ -40,7 +40,10 @@ def known() -> str:
 
 def _strategies(profile: str) -> list[str]:
     defaults = load().defaults(profile)
-    return [*STRATEGIES, *(name for name, setting in LATER.items() if setting in defaults)]
+    return [
+        *STRATEGIES,
+        *(name for name, setting in NEWER_STRATEGIES.items() if setting in defaults),
+    ]
 
 
 def answer(asked: str) -> str:
@@ -171,7 +174,11 @@ def _world(asked: dict[str, Any]) -> worlds.SimulatedWorld:
 
 def _shown(cycle: SimulatedCycle, limit: float | None) -> dict[str, Any]:
     moves = [[one.bundle, one.source, one.target, one.why] for one in cycle.moves]
-    used = {"usage": cycle.compared_usage, "average": measures.average_usage(cycle), "limit": limit}
+    used = {
+        "usage": cycle.compared_usage,
+        "average": measures.average_compared_usage(cycle),
+        "limit": limit,
+    }
     return {"number": cycle.number, **used, "moves": moves, "splits": cycle.splits}
 
 

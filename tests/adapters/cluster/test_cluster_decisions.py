@@ -342,6 +342,6 @@ def test_what_the_leader_asks_for_is_noted():
         asked = urllib.request.Request(f"{url}/{path}", method="PUT", data=json.dumps({}).encode())
         with urllib.request.urlopen(asked) as answer:
             assert answer.status == 204
-    assert requests.noted == [
+    assert requests.recorded == [
         RecordedRequest("unload", LEFT, unload=False), RecordedRequest("split", RIGHT, unload=True),
     ]  # fmt: skip

@@ -18,7 +18,7 @@ from pulsar_conformance.conformance.engine.plan import Plan
 from pulsar_conformance.conformance.engine.run import Run
 from pulsar_conformance.reference import Model
 from standins.examples import EXAMPLES
-from standins.sparks import NAME, java_objects, rarely_collected, spark
+from standins.sparks import NAME, java_objects, spark, without_garbage_collection
 
 assert spark
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
@@ -69,7 +69,7 @@ def test_plans_are_freed_while_many_cases_are_asked(connection, monkeypatch):
     monkeypatch.setattr(asking, "MAX_HELD_CHARACTERS", 0)
     cases = EXAMPLES["usage.max"]
     connection.ask("usage.max", cases)
-    with rarely_collected():
+    with without_garbage_collection():
         before = java_objects()
         connection.ask("usage.max", cases)
         assert java_objects() - before < 50
@@ -90,10 +90,10 @@ def cases_of(operation, each):
     ]
 
 
-def rounded(value):
+def approximate(value):
     """Return a value whose floats equal others within the precision of floating point."""
     if isinstance(value, dict):
-        return {name: rounded(item) for name, item in value.items()}
+        return {name: approximate(item) for name, item in value.items()}
     return pytest.approx(value, rel=1e-9) if isinstance(value, float) else value
 
 
@@ -106,7 +106,7 @@ def test_it_agrees_with_the_model_where_nothing_is_open(connection, operation):
         if "refused" in expected:
             assert "refused" in answer
         else:
-            assert answer == rounded(expected), case
+            assert answer == approximate(expected), case
 
 
 DOCUMENTED = [name for name, one in specs.load().profiles.items() if one.kind != "released"]

@@ -40,7 +40,7 @@ def test_a_dictionary_that_a_playbook_writes_into_the_file_is_read(read):
 def test_a_value_from_a_template_is_not_known(read):
     found = read(f"misc_broker_config_dict: {{{SESSIONS}: '{{{{ n }}}}', {SHEDDING}: 'false'}}\n")
     assert found.values == {SHEDDING: False}
-    [one] = found.unknown()
+    [one] = found.still_unknown()
     assert (one.name, one.why) == (SESSIONS, "its value comes from a template and is not known")
 
 
@@ -50,7 +50,7 @@ def test_an_unknown_dictionary_is_not_said_to_have_no_effect(read, other):
     for text in (UNKNOWN + other, other + UNKNOWN):
         found = read(text)
         assert (found.values, found.without_effect()) == ({SHEDDING: False}, [])
-        [one] = found.unknown()
+        [one] = found.still_unknown()
         assert one.name == SESSIONS
         assert one.why.startswith(NOT_KNOWN)
 
@@ -60,14 +60,14 @@ def test_a_setting_that_it_may_override_is_undecided(read):
     for text in (f"{UNKNOWN}{SESSIONS}: 5\n{other}", f"{SESSIONS}: 5\n{other}{UNKNOWN}"):
         found = read(text)
         assert found.values == {SHEDDING: False}
-        assert [one.name for one in found.unknown()] == [SESSIONS]
+        assert [one.name for one in found.still_unknown()] == [SESSIONS]
 
 
 def test_expressions_of_ansible_distinguish_its_variables_from_values_of_helm(read):
     broker = f"broker:\n  extra:\n    {SESSIONS}: 0\n"
     for said in ("{{ home | d('/') }}", "{{ home }}", "{% if x %}1{% endif %}"):
         text = f'{SHEDDING}: "false"\ndata_dir: "{said}"\n{broker}'
-        assert [one.name for one in read(text).unknown()] == [SESSIONS], said
+        assert [one.name for one in read(text).still_unknown()] == [SESSIONS], said
     for said in ("{{ .Release.Name }}", "{{ include 'name' . }}"):
         found = read(f'{SHEDDING}: "false"\nname: "{said}"\n{broker}')
         assert [one.name for one in found.without_effect()] == [SESSIONS], said

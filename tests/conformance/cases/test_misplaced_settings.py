@@ -96,7 +96,7 @@ def test_the_commands_name_it(tmp_path, capsys, rest):
 def test_a_key_that_an_operator_or_a_chart_may_read_is_not_known(read, text):
     found = read(text)
     assert (found.values, found.without_effect()) == ({SHEDDING: False}, [])
-    [(_, name, why)] = named(found.unknown())
+    [(_, name, why)] = named(found.still_unknown())
     assert name == MANAGER
     assert "is not read; write it under" in why
 
@@ -158,7 +158,7 @@ def test_keys_beside_settings_at_the_top_are_named_and_others_counted(read):
     found = read(AT_THE_TOP)
     assert found.values == {SHEDDING: True}
     assert found.others == 1
-    assert named(found.unknown()) == [
+    assert named(found.still_unknown()) == [
         (
             "3",
             "failureDomain",
@@ -180,4 +180,4 @@ def test_keys_beside_settings_at_the_top_are_named_and_others_counted(read):
 def test_settings_at_the_top_may_stand_beside_a_section_that_is_read(read):
     found = read(f"{SHEDDING}: true\nbroker:\n  configData: {{{GRACE}: 5}}\nzookeeper: {{a: 1}}\n")
     assert found.values == {SHEDDING: True, GRACE: 5}
-    assert not found.unknown()
+    assert not found.still_unknown()

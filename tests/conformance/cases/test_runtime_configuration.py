@@ -32,14 +32,14 @@ def test_of_two_names_on_one_line_the_value_that_counts_is_in_force(settings, tm
     assert found["inForce"][OLD]["value"] == 0.5
     assert [one["name"] for one in found["withoutEffect"]] == [OLD]
     assert status == 1
-    assert read_settings(tmp_path / "runtime.json").spelled == {OLD: NEW}
+    assert read_settings(tmp_path / "runtime.json").newer_names == {OLD: NEW}
     assert main(["settings", str(tmp_path / "runtime.json"), "--release", "4.2.4"]) == 1
 
 
 def test_the_former_name_counts_while_the_new_one_has_its_default(settings, tmp_path):
     status, found = settings("runtime.json", json.dumps({OLD: "0.5", NEW: "1.0"}))
     assert (found["inForce"][OLD]["value"], found["withoutEffect"], status) == (0.5, [], 0)
-    assert read_settings(tmp_path / "runtime.json").spelled == {}
+    assert read_settings(tmp_path / "runtime.json").newer_names == {}
 
 
 def test_a_value_that_other_settings_disable_is_not_in_force(settings):

@@ -14,7 +14,7 @@ import pytest
 from standins.warm import REPORTED, client, serving
 from test_readme import GUIDES, ROOT, fences, written
 
-DEAR = re.compile(
+NOT_RUN = re.compile(
     r"--characterize|diff reference sample|pulsar:|cluster:|adapter '?spark|changes|\.venv"
     r"|nox -s (?!conformance -- )|curl|javac|mvn|spark-submit|http\.server|report allure"
     r"|report freeze|--exhaustive|--spark|\baudit\b|\bfleet\b|\bcollect\b|python3 -m"
@@ -44,7 +44,7 @@ def lines(page):
     for language, _, content in fences(page):
         for line in content.splitlines() if language == "sh" else ():
             said = line.partition("  #")[0].strip()
-            if said and not DEAR.search(said) and not needs_what_is_lacking(said):
+            if said and not NOT_RUN.search(said) and not needs_what_is_lacking(said):
                 yield said
 
 

@@ -5,7 +5,7 @@ import json
 import pytest
 from pulsar_conformance.conformance.commands.main import main
 
-RATHER = {"documented-3.0": "broker-1", "released-3.0": "broker-2"}
+EXPECTED_BROKER = {"documented-3.0": "broker-1", "released-3.0": "broker-2"}
 """Expected broker by profile: documents compare load; 3.0 counts the namespace's bundles."""
 
 
@@ -38,14 +38,14 @@ def place_file(folder, profile):
     return str(file)
 
 
-@pytest.mark.parametrize("profile", RATHER)
+@pytest.mark.parametrize("profile", EXPECTED_BROKER)
 def test_the_profile_of_a_file_is_followed(profile, tmp_path, capsys):
     assert main(["ask", "reference", place_file(tmp_path, profile)]) == 0
-    assert json.loads(capsys.readouterr().out)["broker"] == RATHER[profile]
+    assert json.loads(capsys.readouterr().out)["broker"] == EXPECTED_BROKER[profile]
 
 
 def test_files_of_several_profiles_are_not_asked_together(tmp_path, capsys):
-    files = [place_file(tmp_path, profile) for profile in RATHER]
+    files = [place_file(tmp_path, profile) for profile in EXPECTED_BROKER]
     assert main(["ask", "reference", *files]) == 2
     assert "give one profile for all with --judge-by" in capsys.readouterr().err
     assert main(["ask", "--judge-by", "released-3.0", "reference", *files]) == 0

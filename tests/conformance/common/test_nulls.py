@@ -43,16 +43,16 @@ TESTABLE = [rule.id for rule in specs.load().rules.values() if rule.untestable i
 DEMANDED = [rule for rule in TESTABLE if specs.load().rules[rule].level == "must"]
 
 
-def court_of(rule):
+def evaluator_of(rule):
     """Return an evaluator for the newest profile with the rule, under the rule's readings."""
     profile = next(one for one in NEWEST_FIRST if rule in specs.load().rules_of(one))
     return RuleEvaluator(specs.load().defaults(profile), Readings.of(profile, rule.reading))
 
 
 @cache
-def trials_of(rule_id):
+def evaluator_and_trials(rule_id):
     """Return a rule's evaluator, and legal trials drawn for the rule."""
-    evaluator = court_of(specs.load().rules[rule_id])
+    evaluator = evaluator_of(specs.load().rules[rule_id])
     strategy = checks()[rule_id].draws.filter(
         lambda trial: not trial_flaw(trial, evaluator.defaults)
     )
@@ -61,7 +61,7 @@ def trials_of(rule_id):
 
 def outcomes(rule_id, null):
     """Yield a rule's outcome for a null implementation on each of the rule's trials."""
-    evaluator, trials = trials_of(rule_id)
+    evaluator, trials = evaluator_and_trials(rule_id)
     for trial in trials:
         answers = [null().answer(*question) for question in trial.questions]
         for question, answer in zip(trial.questions, answers, strict=True):

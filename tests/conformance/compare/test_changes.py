@@ -23,7 +23,7 @@ from pulsar_conformance.conformance.compare.changes_text import (
     way_case_file,
     why_no_case,
 )
-from pulsar_conformance.conformance.compare.differences import Causes, factors
+from pulsar_conformance.conformance.compare.differences import Causes, all_factors
 from pulsar_conformance.reference import Model
 
 TESTS = Path(__file__).parents[2]
@@ -186,7 +186,7 @@ def test_every_release_has_its_profile():
 
 
 def test_the_factors_of_neighbours_are_what_their_profiles_differ_in():
-    changed = [one for one in factors("released-4.0", "released-4.2") if one.older != one.newer]
+    changed = [one for one in all_factors("released-4.0", "released-4.2") if one.older != one.newer]
     assert [(one.name, one.older, one.newer) for one in changed] == [
         ("spared-namespaces", "own", "own-without-cluster"),
         ("uniform-slack", "both", "none"),

@@ -295,7 +295,7 @@ def test_a_sample_follows_what_it_says(adapter):
     finally:
         implementation.close()
     assert [finding for finding in findings if finding.fails] == []
-    assert [finding for finding in findings if finding.found == finding.says]
+    assert [finding for finding in findings if finding.found == finding.declared]
 
 
 def test_what_is_not_offered_is_undecided(connected):

@@ -12,7 +12,9 @@ from pulsar_conformance.conformance.engine.plan import Plan
 from pulsar_conformance.conformance.engine.run import Run
 
 PROFILE = "documented-3.0"
-HALF = f"exec:{sys.executable} {Path(__file__).parents[2] / 'standins' / 'broken.py'} never"
+ALWAYS_UNLOADS = (
+    f"exec:{sys.executable} {Path(__file__).parents[2] / 'standins' / 'broken.py'} never"
+)
 """An implementation that gives the same answer, an unload, to every question."""
 
 
@@ -31,7 +33,7 @@ def relative(found, root):
     return {rule: str(verdict).replace(str(root), "") for rule, verdict in found.items()}
 
 
-@pytest.mark.parametrize("adapter", ["reference", HALF])
+@pytest.mark.parametrize("adapter", ["reference", ALWAYS_UNLOADS])
 def test_it_makes_no_difference_where_questions_are_asked(adapter, tmp_path):
     rules = ["OVERLOAD-0[1-3]", "USAGE-01"]
     with ThreadPoolExecutor(2) as aside:
@@ -42,7 +44,7 @@ def test_it_makes_no_difference_where_questions_are_asked(adapter, tmp_path):
 
 def test_an_operation_that_breaks_is_an_error_of_its_own_rules_alone(tmp_path):
     with ThreadPoolExecutor(1) as aside:
-        found = verdicts(tmp_path, HALF, ["SHED-01", "USAGE-01"], aside.submit)
+        found = verdicts(tmp_path, ALWAYS_UNLOADS, ["SHED-01", "USAGE-01"], aside.submit)
     assert found["USAGE-01"].verdict == "error"
     assert "usage.max" in found["USAGE-01"].why
     assert found["SHED-01"].verdict == "fail"
@@ -63,9 +65,11 @@ def test_a_promise_is_kept_with_what_is_raised():
 
 def in_wait(rules, root):
     """Return a run whose cases are drawn, its submitted tasks, and the list of its events."""
-    plan = Plan.make([HALF], [PROFILE], rules=rules, examples=2, root=root)
+    plan = Plan.make([ALWAYS_UNLOADS], [PROFILE], rules=rules, examples=2, root=root)
     later, told = [], []
-    run = Run(plan, HALF, PROFILE, told.append, lambda work, *given: later.append((work, given)))
+    run = Run(
+        plan, ALWAYS_UNLOADS, PROFILE, told.append, lambda work, *given: later.append((work, given))
+    )
     run.prepare()
     return run, later, told
 
@@ -95,9 +99,9 @@ def test_a_listener_that_raises_in_a_worker_ends_the_wait_for_its_answers(tmp_pa
         if isinstance(event, OperationAsked):
             raise BrokenPipeError("standard error is closed")
 
-    plan = Plan.make([HALF], [PROFILE], rules=["SHED-01"], examples=2, root=tmp_path)
+    plan = Plan.make([ALWAYS_UNLOADS], [PROFILE], rules=["SHED-01"], examples=2, root=tmp_path)
     with ThreadPoolExecutor(2) as background:
-        run = Run(plan, HALF, PROFILE, broken, background.submit)
+        run = Run(plan, ALWAYS_UNLOADS, PROFILE, broken, background.submit)
         [rule] = run.rules
         waiting = background.submit(run.verdict, rule)
         with pytest.raises(BrokenPipeError):

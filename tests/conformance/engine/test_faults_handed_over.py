@@ -78,7 +78,7 @@ def subject():
     return JudgedImplementation.before_asking(Implementation("reference", PROFILE, {}))
 
 
-def case_of(rule):
+def example_trial_of(rule):
     """Return the first question of a worked example of the rule, as a trial."""
     example = next(one for one in fixtures.examples() if rule in one.rules)
     return Trial((Question(*example.questions[0]),))
@@ -89,7 +89,7 @@ def test_what_breaks_a_rule_that_is_built_upon_is_a_fault_of_that_one(
     rule, presupposed, subject, monkeypatch
 ):
     """A fault counts against the rule or a broken rule that it presupposes, and is never lost."""
-    trial = case_of(rule)
+    trial = example_trial_of(rule)
     answers = [{"failed": "it broke"}]
     broken = Outcome("violated", "an answer", "none")
     monkeypatch.setattr(subject.evaluator, "judge", lambda *_: broken)
@@ -113,5 +113,5 @@ def test_those_that_build_on_a_rule_come_before_it():
 
 def test_no_fault_is_found_under_a_rule_that_nothing_breaks(subject):
     rule = RULES["OVERLOAD-02"]
-    docket = {rule.id: [(SourcedTrial("drawn", case_of(rule.id)), [{"unload": []}])]}
+    docket = {rule.id: [(SourcedTrial("drawn", example_trial_of(rule.id)), [{"unload": []}])]}
     assert attribute([rule], docket, {rule.id: [ALLOWED]}, subject)[rule.id].own == []

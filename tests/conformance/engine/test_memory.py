@@ -48,7 +48,7 @@ def verdicts(root, rules, replay=None):
         run.close()
 
 
-def _score_text(failure):
+def _is_worked_example(failure):
     """True if the failing case is a worked example, whose file exists already."""
     return failure.size.startswith("worked example")
 
@@ -58,7 +58,9 @@ def test_a_failure_of_memory_is_a_row_that_fails_when_it_is_replayed(kind, conne
     connected(kind)
     found = verdicts(tmp_path, REMEMBERING[kind])
     failed = [
-        one for one in found.values() if one.verdict == "fail" and not _score_text(one.failure)
+        one
+        for one in found.values()
+        if one.verdict == "fail" and not _is_worked_example(one.failure)
     ]
     rows = [one for one in failed if load_saved(tmp_path / one.failure.case_file).trial.before]
     assert rows, {rule: one.verdict for rule, one in found.items()}

@@ -12,7 +12,7 @@ import pytest
 from pulsar_conformance.adapters import AdapterError
 from pulsar_conformance.conformance.cases.saved import case_file_path, load_saved, save
 from pulsar_conformance.conformance.catalogue import OPERATIONS
-from pulsar_conformance.conformance.common.trial import ISOLATED_CRASH, Trial, canonical
+from pulsar_conformance.conformance.common.trial import CRASHED_ON_CASE, Trial, canonical
 from pulsar_conformance.conformance.engine import implementation as implementations
 from pulsar_conformance.conformance.engine.implementation import Implementation
 from pulsar_conformance.conformance.engine.isolate import MAX_CRASHES
@@ -52,7 +52,7 @@ def test_the_case_is_distinguished_from_900_and_all_others_are_answered(
     assert [place for place, answer in enumerate(found) if answer != right] == [BAD]
     assert SAID[how] in found[BAD]["failed"]
     assert not found[BAD]["failed"].startswith(operation)
-    assert len(asked) - 1 == found[BAD][ISOLATED_CRASH] <= MOST
+    assert len(asked) - 1 == found[BAD][CRASHED_ON_CASE] <= MOST
 
 
 def test_it_is_not_asked_again(monkeypatch):

@@ -20,7 +20,7 @@ from pulsar_conformance.reference import Model, Readings
 
 PROFILE = "documented-3.0"
 DEFAULTS = specs.load().defaults(PROFILE)
-COURT = RuleEvaluator(DEFAULTS, Readings.of(PROFILE))
+EVALUATOR = RuleEvaluator(DEFAULTS, Readings.of(PROFILE))
 MODEL = Model(PROFILE)
 ASKS = 120
 MB = 1_000_000
@@ -66,7 +66,7 @@ class Judge:
         if trial_flaw(trial, DEFAULTS):
             return False
         answers = [self.standin(case) for _, case in trial.questions]
-        return COURT.judge(self.rule, trial, answers).violated
+        return EVALUATOR.judge(self.rule, trial, answers).violated
 
 
 def report(random, brokers=60, bundles=20):

@@ -7,7 +7,7 @@ import pytest
 from pulsar_conformance.conformance.commands.main import main
 from pulsar_conformance.fixtures import examples
 
-SCREENS = 150
+MAX_LINES = 150
 """Maximum number of lines of an explanation without --all, except for examples and stories."""
 
 RANGES = [f"shop/eu/0x{n << 20:08x}_0x{(n + 1) << 20:08x}" for n in range(300)]
@@ -53,7 +53,7 @@ def test_a_large_case_is_shortened_and_all_of_it_is_shown_on_request(operation, 
     status, short, _ = explain(case, "--judge-by", "documented-3.0")
     _, complete, _ = explain(case, "--judge-by", "documented-3.0", "--all")
     assert status == 0
-    assert len(short.splitlines()) <= min(SCREENS, len(complete.splitlines()) // 3)
+    assert len(short.splitlines()) <= min(MAX_LINES, len(complete.splitlines()) // 3)
     assert "--all lists each" in short
     assert "--all lists each" not in complete
 
@@ -90,4 +90,4 @@ def test_no_example_floods_the_terminal(capsys):
         if {"settings.defaults", "cluster.replay"} & {one for one, _ in example.questions}:
             continue
         assert main(["explain", example.id]) == 0
-        assert len(capsys.readouterr().out.splitlines()) <= SCREENS, example.id
+        assert len(capsys.readouterr().out.splitlines()) <= MAX_LINES, example.id

@@ -143,7 +143,7 @@ def test_a_strategy_that_stories_do_not_play_is_declined(profile, strategy):
     assert answer == {"unsupported": f"{strategy} is not documented"}
 
 
-def strategies(rule_id, manager, profile):
+def use_transfer_shedder(rule_id, manager, profile):
     """Return whether the stories drawn for this load manager use TransferShedder, as a set."""
     implementation = Implementation("reference", profile, {})
     implementation.hello = replace(implementation.hello, manager=manager)
@@ -154,11 +154,11 @@ def strategies(rule_id, manager, profile):
 
 
 def test_only_the_extensible_manager_is_asked_about_transfers_and_only_where_something_is_shed():
-    assert strategies("OWN-12", "extensible", PROFILE) == {True}
-    assert strategies("OWN-12", "modular", PROFILE) == {False}
-    assert strategies("OWN-12", "extensible", "documented-3.0") == {False}
-    assert strategies("OWN-01", "extensible", PROFILE) == {False}
-    assert False in strategies("SHED-10", "extensible", PROFILE)
+    assert use_transfer_shedder("OWN-12", "extensible", PROFILE) == {True}
+    assert use_transfer_shedder("OWN-12", "modular", PROFILE) == {False}
+    assert use_transfer_shedder("OWN-12", "extensible", "documented-3.0") == {False}
+    assert use_transfer_shedder("OWN-01", "extensible", PROFILE) == {False}
+    assert False in use_transfer_shedder("SHED-10", "extensible", PROFILE)
 
 
 def drawn(rule_id):
