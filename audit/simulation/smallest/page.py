@@ -26,8 +26,8 @@ REST = """\
 * `broken`: the rules about the long run that are broken, such as LOOP-03 (a bundle that was shed
   does not return with its next unload) and LOOP-07 (under constant load, unloads come to an end);
   `pulsar-conformance rule ID` prints one.
-* Releases compute usage with single precision, in which 85 % is 85.000002 %. This is above the
-  threshold of 85 %, so that OverloadShedder sheds its margin from such a broker, too.
+* In releases, OverloadShedder also sheds its margin from a broker at exactly the threshold of 85 %;
+  the documents demand it only above the threshold.
 """.splitlines()
 REPEATED = """\
 * `period`: the number of cycles after which the owners of all bundles repeat. Smoothed usage that
