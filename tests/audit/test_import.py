@@ -319,7 +319,7 @@ def test_a_session_of_zookeepers_shell_is_imported_as_its_load_reports(imported,
     found = of_kind(imported(session)[0], "load_report")
     assert {one["broker"]: one["report"] for one in found} == reports
     assert main(["explain", str(session)]) == 2
-    assert "in a file of its own, BROKER.json" in " ".join(capsys.readouterr().err.split())
+    assert "in a separate file, BROKER.json" in " ".join(capsys.readouterr().err.split())
 
 
 @pytest.mark.parametrize("log", ["_delta_log/0.json", "metadata/v1.metadata.json"])

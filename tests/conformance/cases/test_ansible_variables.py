@@ -74,7 +74,7 @@ def test_expressions_of_ansible_distinguish_its_variables_from_values_of_helm(re
 
 
 def test_a_file_with_nothing_else_is_refused_with_the_reason(read):
-    with pytest.raises(BadSetting, match=r"can be read in it; .*:2: .*give the broker\.conf"):
+    with pytest.raises(BadSetting, match=r"that can be read; .*:2: .*give the broker\.conf"):
         read(UNKNOWN)
 
 

@@ -65,7 +65,7 @@ def test_dynamic_settings_count_over_those_of_the_file(tmp_path, capsys):
     assert f"{THRESHOLD} ({conf}:1): {dynamic}, dynamic overrides it" in out
     assert "loadBalancerEnabled" in out.partition("it is not dynamic")[0].rpartition("without")[2]
     assert main(["settings", THRESHOLD, "--dynamic", str(dynamic)]) == 2
-    assert "are for a FILE" in capsys.readouterr().err
+    assert "need a FILE" in capsys.readouterr().err
 
 
 # Versions in whose ServiceConfiguration a field is not dynamic yet, and the first where it is.

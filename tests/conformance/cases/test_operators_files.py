@@ -263,7 +263,7 @@ def test_the_version_in_the_reports_decides_who_answers(ask):
     assert out.startswith("by documented-3.0")
     mixed = {**reports, "broker-a": {**reports["broker-a"], "brokerVersionString": "3.0.7"}}
     assert (
-        "the brokers run 3.0.7, 4.0.3; 3.0.7 is explained; for another version, add --release"
+        "the brokers run 3.0.7, 4.0.3; the answer is for 3.0.7; for another version, add --release"
         in ask(mixed)[1]
     )
 
