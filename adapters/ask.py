@@ -31,6 +31,8 @@ from pulsar_conformance.specs.questions import FIELDS, FORM, why_no_question
 from pulsar_conformance.specs.text import printable
 from pulsar_conformance.specs.unused import unused_parts
 
+STANDARD_INPUT = "-"
+
 FIELDS_OF_SAVED_CASES = frozenset({"profile", "readings", "rule", "ways"})
 """Fields that the suite adds to saved cases; they are not part of the question."""
 
@@ -186,7 +188,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "files",
         nargs="*",
         metavar="FILE",
-        help="files with questions, or with cases that the suite saved (standard input)",
+        help="files with questions, or with cases that the suite saved; - is standard input (-)",
     )
     add_judging_options(parser, default=None)
     parser.add_argument(
@@ -199,17 +201,44 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _profile_of(files: Iterable[str]) -> str:
+def _lines_of(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as lines:
+        yield from lines
+
+
+class _Lines:
+    """The lines of a file, or of standard input as `-`, of which the first may be read twice."""
+
+    def __init__(self, name: str) -> None:
+        self.name = "" if name == STANDARD_INPUT else name
+        self._lines: Iterable[bytes] = sys.stdin.buffer
+        if name != STANDARD_INPUT:
+            self._lines = _lines_of(Path(name))
+        self._read: list[bytes] = []
+
+    def profile(self) -> str | None:
+        """Return the profile that the first question names, if any."""
+        first = next(json_values(self._reading()), None)
+        value = first[1] if isinstance(first, tuple) else None
+        found = value.get("profile") if isinstance(value, dict) else None
+        return found if isinstance(found, str) else None
+
+    def _reading(self) -> Iterator[bytes]:
+        for line in self._lines:
+            self._read.append(line)
+            yield line
+
+    def __iter__(self) -> Iterator[bytes]:
+        yield from self._read
+        yield from self._lines
+
+
+def _profile_of(files: Iterable[_Lines]) -> str:
     """Return the profile that the files name, or the default. Errors: `UserError` if they name
     several.
     """
-    named: dict[str, str] = {}
-    for name in files:
-        with Path(name).open("rb") as lines:
-            first = next(json_values(lines), None)
-        value = first[1] if isinstance(first, tuple) else None
-        found = value.get("profile") if isinstance(value, dict) else None
-        named |= {found: name} if isinstance(found, str) else {}
+    found = ((one.profile(), one.name or "standard input") for one in files)
+    named = {profile: name for profile, name in found if profile is not None}
     if len(named) > 1:
         named_by_file = ", ".join(f"{name} names {profile}" for profile, name in named.items())
         raise UserError(
@@ -233,17 +262,14 @@ def run(args: argparse.Namespace) -> int:
     """
     bad = 0
     try:
-        args.profile = args.profile or _profile_of(args.files)
+        files = [_Lines(name) for name in args.files or [STANDARD_INPUT]]
+        args.profile = args.profile or _profile_of(files)
         profile, readings = profile_and_readings(args)
         limits = limits_within(args.time_limit)
         with connect(args.adapter, profile, readings, limits) as connection:
             lacks = missing_setting_finder(profile, readings)
-            for name in args.files:
-                with Path(name).open("rb") as lines:
-                    bad += ask_lines(connection, lines, sys.stdout, args.batch, name, lacks)
-            if not args.files:
-                given = sys.stdin.buffer
-                bad += ask_lines(connection, given, sys.stdout, args.batch, lacks=lacks)
+            for lines in files:
+                bad += ask_lines(connection, lines, sys.stdout, args.batch, lines.name, lacks)
             if written := connection.stderr_tail():
                 print(
                     printable(f"the implementation's standard error ended with:\n{written}"),

@@ -7,10 +7,11 @@ import json
 import re
 import shlex
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from pulsar_conformance import specs
 from pulsar_conformance.adapters import AdapterError
 from pulsar_conformance.adapters.arguments import (
     ADAPTER_HELP,
@@ -54,6 +55,7 @@ from pulsar_conformance.specs.errors import print_note, status_of, suggest_names
 from pulsar_conformance.specs.text import columns
 
 CYCLES, MAX_CYCLES = 200, 100_000
+SPLITTING = "bundles.split"
 OF_DOCUMENTS = (*STRATEGIES, *NEWER_STRATEGIES)
 """The strategies that some document describes."""
 
@@ -199,6 +201,18 @@ def run(args: argparse.Namespace) -> int:
     return status_of(lambda: _run(args), AdapterError)
 
 
+def _split_settings_note(variants: Iterable[Variant], world: SimulatedWorld) -> Iterator[str]:
+    """Yield a note on settings about splitting if no bundle of the world is ever split."""
+    rules = specs.load().rules.values()
+    about = (one for one in rules if any(name.startswith(SPLITTING) for name in one.operations))
+    named = {name for one in about for name in one.settings}
+    given = named & {name for one in variants for name in one.settings}
+    if given and not world.topics_each_cycle:
+        verb = "has" if len(given) == 1 else "have"
+        why = "in this world no topics are added, so that no bundle is split"
+        yield f"{', '.join(sorted(given))} {verb} no effect: {why}"
+
+
 def _run(args: argparse.Namespace) -> int:
     if not 1 <= args.cycles <= MAX_CYCLES:
         raise BadWorld(f"--cycles {args.cycles}: give a number from 1 to {MAX_CYCLES}")
@@ -222,9 +236,10 @@ def _run(args: argparse.Namespace) -> int:
         for world in worlds
         for note in settings_without_effect(variant, world)
     )
+    whole = (note for world in worlds for note in _split_settings_note(variants, world))
     lacking = {f"--setting {name}: {why}" for name, why in variants[0].lacking.items()}
     known = (note for world in worlds for note in world.notes if note not in lacking)
-    for note in dict.fromkeys((*known, *late, *unused, *idle)):
+    for note in dict.fromkeys((*known, *late, *unused, *whole, *idle)):
         print_note(note)
     readings = chosen_readings(args.reading)
     if args.spark:

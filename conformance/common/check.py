@@ -11,7 +11,7 @@ from hypothesis.strategies import SearchStrategy, one_of
 from pulsar_conformance import specs
 from pulsar_conformance.conformance.common.trial import Asked, Exchange, Json, Question, Trial
 from pulsar_conformance.reference import Readings
-from pulsar_conformance.reference.numbers import Fraction, plain
+from pulsar_conformance.reference.numbers import Fraction, places_apart, plain
 
 POINTS = Fraction(1, 1000)
 """Tolerance, in percentage points, for percentages computed in floating point."""
@@ -93,11 +93,23 @@ class Expect:
         answered: Fraction,
         bound: Fraction,
         of: str,
-        shown: Callable[[Fraction], str] = plain,
+        shown: Callable[[Fraction, int], str] = plain,
     ) -> None:
-        """Require that the quantity `of` is at least `bound`, within the tolerance `SHARE`."""
-        enough = answered >= bound * (1 - SHARE)
-        self.that(enough, f"{of} at least {shown(bound)}", shown(answered))
+        """Require that the quantity `of` is at least `bound`, within the tolerance `SHARE`.
+
+        Both are printed with as many decimal places as it takes to tell them apart.
+        """
+        if answered < bound * (1 - SHARE):
+            given, least = told_apart(answered, bound, shown)
+            self.that(False, f"{of} at least {least}", given)
+
+
+def told_apart(
+    one: Fraction, other: Fraction, shown: Callable[[Fraction, int], str]
+) -> tuple[str, str]:
+    """Format two numbers with as many decimal places as it takes to tell them apart."""
+    places = places_apart(one, other, shown)
+    return shown(one, places), shown(other, places)
 
 
 def readable(value: object) -> str:

@@ -19,6 +19,7 @@ from pulsar_conformance.conformance.shedding.view import (
     UnloadingInARow,
 )
 from pulsar_conformance.reference import Readings
+from pulsar_conformance.reference.numbers import exact, plain
 from pulsar_conformance.reference.shedding import ENABLED, STRATEGY, TRANSFER_SHEDDER
 
 
@@ -59,13 +60,20 @@ def each_bundle_goes_once(case: SheddingCycle, answer: Unloading, expect: Expect
     expect.nothing((b for b, count in counted.items() if count > 1), "unloaded more than once")
 
 
+def with_age(case: SheddingCycle, bundle: str) -> str:
+    """Return a bundle that may not move, with the minutes since the unload that blocks it."""
+    moved = case.moved_with(bundle)[0]
+    ago = plain(exact(case.case["recentlyUnloaded"][moved]))
+    return f"{bundle}, unloaded {ago} minutes ago{'' if moved == bundle else f' as {moved}'}"
+
+
 @SHED.check("SHED-04", draws=draws.cycle_after_change(draws.after_splits, draws.recently_unloaded))
 def recently_unloaded_bundles_stay(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
     """A bundle that was unloaded within the grace period is not unloaded again."""
     blocked = {b for broker in case.brokers.values() for b in broker.bundles if case.blocked(b)}
     expect.reached(case.enabled and bool(blocked))
-    wrong = (bundle for _, bundle in answer.pairs if bundle in blocked)
-    expect.nothing(wrong, f"unloaded within the last {case.grace} minutes")
+    wrong = (with_age(case, bundle) for _, bundle in answer.pairs if bundle in blocked)
+    expect.nothing(wrong, f"unloaded within the last {plain(case.grace)} minutes")
 
 
 def _assume_same_cluster(asked: Sequence[Asked[SheddingCycle, Unloading]], expect: Expect) -> None:

@@ -61,6 +61,7 @@ def sheds_its_excess_plus_margin(case: SheddingCycle, answer: Unloading, expect:
     for broker in case.brokers.values():
         if is_overloaded(case, broker) and expect.reached(quantities.can_shed(case, broker)):
             need, of = overload_need_of_subset(case, broker), f"traffic shed by {broker.name}"
+            of += ", all but its smallest bundle:" if need < overload_need(case, broker) else ""
             quantities.expect_enough(answer, broker, need, of, expect)
 
 

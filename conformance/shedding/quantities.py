@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, pairwise
 
-from pulsar_conformance.conformance.common.check import SHARE, Expect, near, same
+from pulsar_conformance.conformance.common.check import SHARE, Expect, near, same, told_apart
 from pulsar_conformance.conformance.shedding.view import SheddingCycle, Unloading, usage_of
 from pulsar_conformance.reference import Readings
 from pulsar_conformance.reference.cluster import MEGABYTE, Broker, Rates
@@ -229,10 +229,7 @@ def expect_enough(answer: Unloading, broker: Broker, need: Rate, of: str, expect
 
 
 def overload_need_of_subset(cycle: SheddingCycle, broker: Broker) -> Rate:
-    """Return the traffic that an overloaded broker must shed if it may keep one bundle.
-
-    It may keep one if all its bundles together carry less traffic than it has to shed.
-    """
+    """Return what an overloaded broker must shed: all but one bundle if all carry less than it."""
     need, movable = overload_need(cycle, broker), cycle.movable(broker)
     whole = len(movable) == len(set(broker.bundles)) and cycle.carried(movable) < need
     return cycle.carried(movable[:-1]) if whole else need
@@ -254,8 +251,9 @@ def expect_busiest_first(
     if expect.reached(bool(given and kept)):
         most, least = max(kept, key=cycle.traffic), min(given, key=cycle.traffic)
         more, less = cycle.traffic(most), cycle.traffic(least)
-        allowed = f"{most} = {cycle.written(more)} before {least} = {cycle.written(less)}"
-        expect.that(less >= more * (1 - SHARE), allowed, answer)
+        if less < more * (1 - SHARE):
+            one, other = told_apart(more, less, cycle.written)
+            expect.that(False, f"{most} = {one} before {least} = {other}", answer)
 
 
 def has_ties(cycle: SheddingCycle, broker: Broker) -> bool:

@@ -9,6 +9,7 @@ from pulsar_conformance.conformance.common.check import POINTS, SHARE, Expect
 from pulsar_conformance.conformance.common.trial import Asked
 from pulsar_conformance.conformance.drawing.loads import randoms
 from pulsar_conformance.conformance.shedding import draw_transfer as draws
+from pulsar_conformance.conformance.shedding.every_strategy import with_age
 from pulsar_conformance.conformance.shedding.operations import CYCLES, SHED
 from pulsar_conformance.conformance.shedding.quantities import sheds_by
 from pulsar_conformance.conformance.shedding.view import (
@@ -353,7 +354,7 @@ def recently_unloaded_bundles_are_not_transferred(
     _loads(case, expect)
     blocked = {b for broker in case.brokers.values() for b in broker.bundles if case.blocked(b)}
     expect.reached(bool(blocked))
-    gone = (bundle for _, bundle in answer.pairs if bundle in blocked)
+    gone = (with_age(case, bundle) for _, bundle in answer.pairs if bundle in blocked)
     expect.nothing(gone, f"unloaded within the last {plain(case.grace)} minutes")
 
 

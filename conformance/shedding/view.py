@@ -153,10 +153,10 @@ class SheddingCycle:
         """Return the total traffic of bundles."""
         return total(map(self.traffic, bundles))
 
-    def written(self, traffic: Rate) -> str:
+    def written(self, traffic: Rate, digits: int = 2) -> str:
         """Format traffic with its unit."""
         by_bytes = self.readings["shed-measure"] == "throughput"
-        return throughput(traffic) if by_bytes else messages(traffic)
+        return (throughput if by_bytes else messages)(traffic, digits)
 
     @cached_property
     def weighted_usage(self) -> dict[str, Percent]:

@@ -87,8 +87,8 @@ def strategy(name, profile, made=f"{IMPL}OverloadShedder"):
 """The test in the guide, which is used here for a class that is no strategy."""
 
 SOURCES = {
-    "MyShedder": "class MyShedder {}",
-    "MyShedderTest": re.sub(
+    "org/example/MyShedder": "package org.example; class MyShedder {}",
+    "org/example/MyShedderTest": re.sub(
         r'"src/.*\.tar\.gz"', 'System.getProperty("pulsar.conformance.fixtures")', SNIPPET
     ),
     "WrongTest": WRONG,
@@ -112,7 +112,9 @@ def suites(tmp_path_factory):
     pom = folder / "junit/pom.xml"
     pom.write_text(pom.read_text().replace("<systemProp", f"{NAMED}<systemProp", 1))
     for name, source in SOURCES.items():
-        (folder / f"junit/src/test/java/{name}.java").write_text(source)
+        file = folder / f"junit/src/test/java/{name}.java"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(source)
     _, library = released_jars(Target(RELEASE))
     words = ["javac", "-cp", f"{library}/*", "-d", str(folder / "plug-ins"), str(LAST_STATS)]
     subprocess.run(words, check=True, capture_output=True)
@@ -205,7 +207,7 @@ def test_mistakes_are_named_and_nothing_passes_unasked(suites):
 
 def test_the_test_of_the_guide_compiles_and_asks(suites):
     assert SNIPPET in (ROOT / "adapters/junit/README.md").read_text("utf-8")
-    suite = suites["MyShedderTest"]
+    suite = suites["org.example.MyShedderTest"]
     assert suite.get("tests") == "21", "as the guide says"
     assert int(suite.get("errors")) > 15
     message = next(suite.iter("error")).get("message")

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from pulsar_conformance import fixtures
 from pulsar_conformance.adapters import ask, new_adapter
 from pulsar_conformance.adapters.names import connect
 from pulsar_conformance.conformance.commands import check as checkup
@@ -49,6 +50,24 @@ def test_ask_takes_the_files_that_the_suite_writes(tmp_path, monkeypatch, capsys
     lines = [*one.read_text().splitlines(), CREATE, *several.read_text().splitlines()]
     assert run(ask, "reference", lines=lines, monkeypatch=monkeypatch) == 0
     assert [json.loads(line) for line in capsys.readouterr().out.splitlines()] == [HALVES] * 4
+
+
+def test_standard_input_is_asked_under_the_profile_that_it_names(tmp_path, monkeypatch, capsys):
+    """Of a file and of standard input, the first question's profile decides the answer."""
+    example = next(one for one in fixtures.examples() if one.id == "overload-95-over-85")
+    text = json.dumps(example.questions[0][1]).replace('"usage": 95', '"usage": 85')
+    question = {"ask": "shed.select", "case": json.loads(text), "profile": "released-3.0"}
+    file = tmp_path / "case.json"
+    file.write_text(json.dumps(question, indent=1))
+    assert run(ask, "reference", str(file)) == 0
+    answer = capsys.readouterr().out
+    lines = file.read_text().splitlines()
+    for words in ((), ("-",)):
+        assert run(ask, "reference", *words, lines=lines, monkeypatch=monkeypatch) == 0
+        assert capsys.readouterr().out == answer
+    unnamed = {name: value for name, value in question.items() if name != "profile"}
+    assert run(ask, "reference", lines=[unnamed], monkeypatch=monkeypatch) == 0
+    assert capsys.readouterr().out != answer
 
 
 def test_ask_ends_with_what_the_implementation_wrote_to_standard_error(

@@ -179,6 +179,10 @@ def test_a_broker_that_an_example_does_not_contain_is_named(said):
             ("--compare", "strategy=OverloadShedder lowerBoundarySheddingEnabled=true"),
             "lowerBoundarySheddingEnabled has no effect with OverloadShedder: it belongs to",
         ),
+        (
+            ("--setting", "loadBalancerNamespaceBundleMaxTopics=1"),
+            "loadBalancerNamespaceBundleMaxTopics has no effect: in this world no topics are",
+        ),
     ],
 )
 def test_a_simulation_names_settings_without_effect_once(said, options, note):
