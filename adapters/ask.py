@@ -21,7 +21,7 @@ from pulsar_conformance.adapters.arguments import (
 )
 from pulsar_conformance.adapters.connection import Connection
 from pulsar_conformance.adapters.errors import AdapterError
-from pulsar_conformance.adapters.names import connect
+from pulsar_conformance.adapters.names import check_name, connect
 from pulsar_conformance.adapters.protocol import JSON, OPERATIONS, json_text
 from pulsar_conformance.adapters.questions import BadLine, json_values, parts
 from pulsar_conformance.adapters.validation import case_schema_error
@@ -262,6 +262,7 @@ def run(args: argparse.Namespace) -> int:
     """
     bad = 0
     try:
+        check_name(args.adapter)
         files = [_Lines(name) for name in args.files or [STANDARD_INPUT]]
         args.profile = args.profile or _profile_of(files)
         profile, readings = profile_and_readings(args)

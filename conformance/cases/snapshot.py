@@ -189,9 +189,9 @@ class Snapshot:
                 yield f"{absent}, although {EXPOSED}=true: save pulsar_bundle_* of each broker, too"
             else:
                 yield f"{absent}: set {EXPOSED}=true"
-        unknown = [name for name in self.owned if name not in self.bundles]
-        if unknown:
-            yield f"there are neither bundle data nor latest rates of {_counted(unknown)}"
+        if unknown := [name for name in self.owned if name not in self.bundles]:
+            known = f"there are neither bundle data nor latest rates of {_counted(unknown)}"
+            yield f"{known}: 50 msg/s and 50 KB/s each way are assumed (DATA-04, DATA-05)"
 
     def _old_reports(self) -> Iterator[str]:
         """Yield a note for each report that is much older than the newest."""
