@@ -281,5 +281,6 @@ def run(args: argparse.Namespace) -> int:
         # exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except OSError as error:
-        raise UserError(f"{error.filename}: {error.strerror}") from None
+        place = error.filename or "standard input"
+        raise UserError(f"{place}: {error.strerror or error}") from None
     return UNUSABLE_STATUS if bad else 0

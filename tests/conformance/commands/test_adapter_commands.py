@@ -53,7 +53,7 @@ def test_ask_takes_the_files_that_the_suite_writes(tmp_path, monkeypatch, capsys
 
 
 def test_standard_input_is_asked_under_the_profile_that_it_names(tmp_path, monkeypatch, capsys):
-    """Of a file and of standard input, the first question's profile decides the answer."""
+    """In a file and on standard input, the first question's profile decides the answer."""
     example = next(one for one in fixtures.examples() if one.id == "overload-95-over-85")
     text = json.dumps(example.questions[0][1]).replace('"usage": 95', '"usage": 85')
     question = {"ask": "shed.select", "case": json.loads(text), "profile": "released-3.0"}

@@ -104,7 +104,7 @@ def test_run_and_explain_refuse_the_same_alternatives(profile, explain, capsys):
 
 @pytest.mark.parametrize("command", ["ask", "check"])
 def test_other_commands_refuse_them_too(command, capsys):
-    given = ["reference", "--reading", "placement-score=plain"]
+    given = ["reference", "--reading", "placement-score=plain", "--judge-by", "documented-3.0"]
     assert main([command, *given]) == 2
     assert "(no document allows it; releases follow it)" in capsys.readouterr().err
     assert main([command, *given, "--judge-by", "documented-9"]) == 2
