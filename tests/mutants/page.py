@@ -35,7 +35,8 @@ asked last: no implementation fails for what such a mutant does.
 
 The time is that of the CPU from the start of a mutant to its first wrong answer; what is drawn is
 the same for all implementations and is not in it. `nox -s mutants` makes this page and
-[mutants.jsonl](mutants.jsonl), one mutant a line.
+[mutants.jsonl](mutants.jsonl), one mutant a line. Mutants of the judge are on [a page of their
+own](judge.md).
 """
 
 
