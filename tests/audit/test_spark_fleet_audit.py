@@ -193,6 +193,7 @@ def test_histories_without_cycles(audited):
     assert planted - accused <= {tuple(row[:3]) for row in rows if row[3] == "undecided"}
 
 
+@pytest.mark.thorough
 def test_rules_of_other_readings_are_found_under_them(spark, carried, tmp_path):
     """The Java sample does not shed overloaded brokers under every strategy, as SHED-08 demands."""
     one = ("OverloadShedder", ("OVERLOAD-05", "OVERLOAD-06"))
