@@ -228,11 +228,13 @@ def expect_enough(answer: Unloading, broker: Broker, need: Rate, of: str, expect
     expect.at_least(answer.traffic_from(broker), min(need, movable), which, answer.cycle.written)
 
 
-def overload_need_of_subset(cycle: SheddingCycle, broker: Broker) -> Rate:
-    """Return what an overloaded broker must shed: all but one bundle if all carry less than it."""
+def expect_overload_need(answer: Unloading, broker: Broker, of: str, expect: Expect) -> None:
+    """Demand that an overloaded broker sheds its need; all but one bundle if all carry less."""
+    cycle = answer.cycle
     need, movable = overload_need(cycle, broker), cycle.movable(broker)
-    whole = len(movable) == len(set(broker.bundles)) and cycle.carried(movable) < need
-    return cycle.carried(movable[:-1]) if whole else need
+    if len(movable) == len(set(broker.bundles)) and cycle.carried(movable) < need:
+        need, of = cycle.carried(movable[:-1]), f"{of}, all but its smallest bundle:"
+    expect_enough(answer, broker, need, of, expect)
 
 
 def has_movable_load(cycle: SheddingCycle, broker: Broker) -> bool:

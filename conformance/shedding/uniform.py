@@ -8,7 +8,7 @@ from random import Random
 from typing import NamedTuple
 
 from hypothesis import strategies as st
-from pulsar_conformance.conformance.common.check import SHARE, Expect
+from pulsar_conformance.conformance.common.check import SHARE, Expect, told_apart
 from pulsar_conformance.conformance.common.trial import Trial
 from pulsar_conformance.conformance.drawing.loads import randoms
 from pulsar_conformance.conformance.shedding.draw_clusters import uniform
@@ -28,7 +28,6 @@ from pulsar_conformance.reference.numbers import (
     Fraction,
     Rate,
     messages,
-    places_apart,
     plain,
     throughput,
     total,
@@ -78,8 +77,7 @@ class Ends(NamedTuple):
         """
         pairs = ((messages, amount.messages, gone.messages), (throughput, amount.size, gone.size))
         (rate, sent), (size, carried) = (
-            [written(one, places_apart(most, found, written)) for one in (most, found)]
-            for written, most, found in pairs
+            told_apart(most, found, written) for written, most, found in pairs
         )
         between = f"between {self.most.name} and {self.least.name}"
         return f"{limit} {between}, {rate} or {size}; these carry {sent} and {carried}"
