@@ -193,7 +193,7 @@ def _described(factor: Json) -> Row:
 
 def _unexplained(change: Json) -> Row:
     """Return a row for a change without a known cause: the rules that either release violates."""
-    if not any(change["breaks"].values()) and change["cause"] not in load().rules:
+    if not any(change["breaks"].values()):
         return "a decision that no rule and no known difference explains", "one", "another"
     rules = load().rules
     names = [rules[one].title if one in rules else one for one in change["cause"].split(", ")]

@@ -226,7 +226,7 @@ class ReleasedTransfer:
         for source, target in self.pairs(stats):
             most, least = stats.loads[source].load, stats.loads[target].load
             whole = self.known.carries(source, "msgThroughput")
-            amount = self.amount(source, target)
+            amount = whole * ((most - least) / 2) / most if most else float("nan")
             top = self.top_bundles(source)
             if len(top) > 1:
                 unloads = list(self._pair(source, target, top, amount))
@@ -244,12 +244,6 @@ class ReleasedTransfer:
         while stats.shed < limit and stats.low < stats.high and self.calls_for_unloads(stats):
             stats.high -= 1
             yield stats.order[stats.high + 1], stats.order[stats.low]
-
-    def amount(self, source: str, target: str) -> float:
-        """Return the throughput in bytes per second that may move between two brokers."""
-        most, least = (self.memory.loads[one].load for one in (source, target))
-        whole = self.known.carries(source, "msgThroughput")
-        return whole * ((most - least) / 2) / most if most else float("nan")
 
     def _marked(self, unloads: Iterable[Unload], source: str) -> float:
         return sum(self.carried(one.bundle) for one in unloads if one.source == source)
