@@ -13,6 +13,9 @@ from pulsar_conformance.adapters.names import check_no_secret
 from pulsar_conformance.specs import load
 from pulsar_conformance.specs.errors import UserError, print_note
 
+STANDARD_INPUT = "-"
+"""The argument that stands for standard input in place of a file."""
+
 DEFAULT_PROFILE = "documented-3.0"
 RELEASE_IN_NAME = re.compile(r"(?:pulsar|cluster):(\d+\.\d+\.\d+(?:[.-][\w.-]+)?)(?:,|$)")
 """Pattern of the adapter names that contain a version of Pulsar."""

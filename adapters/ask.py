@@ -13,6 +13,7 @@ from typing import TextIO
 
 from pulsar_conformance.adapters.arguments import (
     DEFAULT_PROFILE,
+    STANDARD_INPUT,
     UNUSABLE_STATUS,
     add_adapter,
     add_judging_options,
@@ -30,8 +31,6 @@ from pulsar_conformance.specs.errors import UserError, print_note
 from pulsar_conformance.specs.questions import FIELDS, FORM, why_no_question
 from pulsar_conformance.specs.text import printable
 from pulsar_conformance.specs.unused import unused_parts
-
-STANDARD_INPUT = "-"
 
 FIELDS_OF_SAVED_CASES = frozenset({"profile", "readings", "rule", "ways"})
 """Fields that the suite adds to saved cases; they are not part of the question."""

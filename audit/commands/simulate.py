@@ -201,13 +201,15 @@ def run(args: argparse.Namespace) -> int:
     return status_of(lambda: _run(args), AdapterError)
 
 
-def _split_settings_note(variants: Iterable[Variant], world: SimulatedWorld) -> Iterator[str]:
-    """Yield a note on settings about splitting if no bundle of the world is ever split."""
+def _split_settings_note(
+    variants: Iterable[Variant], worlds: Iterable[SimulatedWorld]
+) -> Iterator[str]:
+    """Yield a note on settings about splitting if a world never splits a bundle."""
     rules = specs.load().rules.values()
     about = (one for one in rules if any(name.startswith(SPLITTING) for name in one.operations))
     named = {name for one in about for name in one.settings}
     given = named & {name for one in variants for name in one.settings}
-    if given and not world.topics_each_cycle:
+    if given and not all(world.topics_each_cycle for world in worlds):
         verb = "has" if len(given) == 1 else "have"
         why = "in this world no topics are added, so that no bundle is split"
         yield f"{', '.join(sorted(given))} {verb} no effect: {why}"
@@ -236,7 +238,7 @@ def _run(args: argparse.Namespace) -> int:
         for world in worlds
         for note in settings_without_effect(variant, world)
     )
-    whole = (note for world in worlds for note in _split_settings_note(variants, world))
+    whole = _split_settings_note(variants, worlds)
     lacking = {f"--setting {name}: {why}" for name, why in variants[0].lacking.items()}
     known = (note for world in worlds for note in world.notes if note not in lacking)
     for note in dict.fromkeys((*known, *late, *unused, *whole, *idle)):

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pulsar_conformance import specs
+from pulsar_conformance.adapters.arguments import STANDARD_INPUT
 from pulsar_conformance.conformance.cases.legality import missing_setting, trial_flaw
 from pulsar_conformance.conformance.catalogue import OPERATIONS
 from pulsar_conformance.conformance.common import WORKSPACE
@@ -199,9 +200,6 @@ def load_earlier_cases(root: Path) -> list[SavedTrial]:
                 "name; move it away"
             )
     return [load_saved(file) for file in sorted((root / FOLDER).glob("*/*.json"))]
-
-
-STANDARD_INPUT = "-"
 
 
 @dataclass(frozen=True)
