@@ -44,14 +44,18 @@ SHARE_AS_TEXT = 0.25
 def sometimes_as_text(random: Random, settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return settings unchanged or, in some cases, as text, because broker.conf holds text.
 
-    Floats stay numbers: released Pulsar rejects a text like 85.0 for an integer setting.
+    Whole floats stay numbers: released Pulsar rejects a text like 85.0 for an integer setting.
     """
     if random.random() >= SHARE_AS_TEXT:
         return dict(settings)
     return {
-        name: value if isinstance(value, str | float) else dumps(value)
+        name: value if isinstance(value, str) or _is_whole_float(value) else dumps(value)
         for name, value in settings.items()
     }
+
+
+def _is_whole_float(value: Any) -> bool:
+    return isinstance(value, float) and value.is_integer()
 
 
 class Size(NamedTuple):
@@ -201,6 +205,19 @@ def total_traffic(loads: Sequence[Mapping[str, float]]) -> dict[str, float]:
 def as_average(load: Mapping[str, float], samples: int, most: int) -> dict[str, float]:
     """Return bundle data with `load` as the average of `samples` samples; the maximum is `most`."""
     return {**load, "numSamples": samples, "maxSamples": most}
+
+
+SHARE_WITH_LOWEST_TWICE = 0.2
+"""Share of clusters of five brokers or more in which two brokers have the lowest usage."""
+
+
+def lowest_twice(random: Random, levels: list[float]) -> list[float]:
+    """Return usages of brokers; in some cases, another broker gets the lowest one, too."""
+    if len(levels) < 5 or random.random() >= SHARE_WITH_LOWEST_TWICE:
+        return levels
+    lowest = min(levels)
+    place = random.choice([place for place, level in enumerate(levels) if level != lowest] or [0])
+    return [lowest if place == index else level for index, level in enumerate(levels)]
 
 
 def bundles_per_broker(random: Random, brokers: int, bundles: int) -> list[int]:

@@ -24,11 +24,15 @@ from pulsar_conformance.reference.numbers import Fraction, Rate, plain
 USUAL_WINDOWS = (10, 1000)
 """Numbers of samples in the short and the long term in the documents' example."""
 
-WINDOWS = (USUAL_WINDOWS, USUAL_WINDOWS, (3, 5), (2, 8), (1, 2), (1, 1), (7, 7), (5, 3))
+WIDE_WINDOWS = (20, 2000)
+WINDOWS = (
+    *(USUAL_WINDOWS, USUAL_WINDOWS, WIDE_WINDOWS),
+    *((3, 5), (2, 8), (1, 2), (1, 1), (7, 7), (5, 3)),
+)
 """Pairs of window sizes that cases have: numbers of samples in the short and the long term."""
 
 SHARE_WITH_MANY_SAMPLES = 0.04
-"""Share of cases that fill the longer window, which has up to a thousand samples."""
+"""Share of cases that fill the longer window, which has a thousand samples or more."""
 
 Counting = Callable[[Random, tuple[int, int]], int]
 """Function that chooses a number of samples, given the sizes of the two windows."""

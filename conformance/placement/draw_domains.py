@@ -95,8 +95,14 @@ def even(random: Random) -> Json:
     return _place_others(random, world, evenly=True)
 
 
+SHARE_WITH_MANY_NAMESPACES = 0.04
+"""Share of unevenly placed cases in which each domain serves over a hundred namespaces."""
+
+
 def uneven(random: Random) -> Json:
     """Return a case whose other namespaces were placed at random, unevenly."""
+    if random.random() < SHARE_WITH_MANY_NAMESPACES:
+        return _many_namespaces(random)
     case = _place_others(
         random, _unserved(random, _sizes(random), _namespaces(random)), evenly=False
     )
@@ -138,6 +144,24 @@ def one_broker_much_fuller(random: Random) -> Json:
     for broker in case["candidates"]:
         most = len(case["candidates"]) if broker == full else 0 if broker in home else 1
         _serving(case, broker, most, "blue")
+    return case
+
+
+def _many_namespaces(random: Random) -> Json:
+    """Return a case of domains with over a hundred namespaces of the group each.
+
+    The broker with the fewest namespaces is in a domain that serves more than another one.
+    """
+    case = _unserved(random, [random.choice((2, 3)) for _ in range(random.choice((2, 3)))], 0)
+    del case["ungrouped"]
+    fewest = random.randint(101, 120)
+    domains = random.sample(list(case["domains"].values()), len(case["domains"]))
+    for place, brokers in enumerate(domains):
+        few = fewest // len(brokers) // 2 if place else fewest // len(brokers) + 1
+        for broker in brokers[1:]:
+            _serving(case, broker, few, "blue")
+        others = few * (len(brokers) - 1)
+        _serving(case, brokers[0], fewest + random.randint(5, 20) * place - others, "blue")
     return case
 
 

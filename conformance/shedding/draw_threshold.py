@@ -228,11 +228,11 @@ def _idle_among_busy(draw: st.DrawFn, fewest: int, settings: dict[str, Any]) -> 
     if draw(near_the_boundary):
         below = max(draw(boundary_distances)(limit) + draw(boundary_offsets), 0)
         random = draw(randoms)
-        levels = _one_below_the_average(random, size, busy, below)
+        levels = loads.lowest_twice(random, _one_below_the_average(random, size, busy, below))
     else:
         low = draw(low_levels)
         random = draw(randoms)
-        levels = _one_lower(random, size, busy, low)
+        levels = loads.lowest_twice(random, _one_lower(random, size, busy, low))
     counts = [2 + more for more in loads.bundles_per_broker(random, *size)]
     settings = {SHEDDER_THRESHOLD: limit, **settings}
     recent = random.choice((0, 0, 0.3))
@@ -348,7 +348,7 @@ def decisive_history(random: Random, brokers: int, share: float, past: bool) -> 
     usage has a weight of one half or more, the smoothed usage is at least 1.5 thresholds above the
     average; otherwise, at most 0.75.
     """
-    threshold, others = random.choice((5, 8, 10)), random.choice((5, 10, 20))
+    threshold, others = random.choice((5, 8, 10)), random.choice((0, 0, 5, 10, 20))
     weight = share if past else 1 - share
     times = 3.2 if weight >= 0.5 else 1.4
     high = round(others + times * threshold * brokers / (brokers - 1), 2)

@@ -26,7 +26,7 @@ SAMPLES = Path(__file__).parents[2] / "adapters" / "samples"
 FOLDER = Path(__file__).parent
 PAGE = Path("reports/mutants/planted.md")
 PROFILES = ("documented-3.0", "unwritten-3.0")
-"""The profiles by which each sample is judged; a default run judges by more."""
+"""The profiles by which a sample is judged unless its entry names others."""
 
 PROGRAMS = {"javascript": "node", "go": "go"}
 
@@ -71,6 +71,8 @@ class Planted:
     kind: str = ""
     areas: tuple[str, ...] = ()
     """The areas of the rules about the fault; empty if the change is permitted."""
+    profiles: tuple[str, ...] = PROFILES
+    """The profiles by which the sample is judged."""
     also: Sequence[Mapping[str, str]] = ()
     """Other replacements in the same file."""
 
@@ -103,13 +105,16 @@ class Planted:
 def planted(file: str) -> tuple[Planted, ...]:
     """Return the entries of `planted.yaml` or `permitted.yaml`."""
     entries = yaml.safe_load((FOLDER / file).read_text("utf-8"))
-    return tuple(Planted(**{**one, "areas": tuple(one.get("areas", ()))}) for one in entries)
+    lists = [
+        {name: tuple(one[name]) for name in ("areas", "profiles") if name in one} for one in entries
+    ]
+    return tuple(Planted(**{**one, **some}) for one, some in zip(entries, lists, strict=True))
 
 
-def broken_rules(adapter: str, root: Path) -> list[str]:
+def broken_rules(adapter: str, root: Path, profiles: Sequence[str] = PROFILES) -> list[str]:
     """Return the rules that an implementation breaks, in the order of a run."""
     found: list[str] = []
-    for profile in PROFILES:
+    for profile in profiles:
         run = Run(Plan.make([adapter], [profile], root=root), adapter, profile)
         try:
             judged = run.judge()
@@ -171,7 +176,7 @@ def main() -> int:
     with TemporaryDirectory() as folder, remembered_judgments():
         for one in (*planted("planted.yaml"), *planted("permitted.yaml")):
             root = Path(folder)
-            found[one.name] = broken_rules(one.adapter(root), root / "cases")
+            found[one.name] = broken_rules(one.adapter(root), root / "cases", one.profiles)
             print(f"{one.name}: {', '.join(found[one.name]) or 'nothing'}", flush=True)
     PAGE.write_text(page(found), "utf-8")
     missed = [one.name for one in planted("planted.yaml") if not found[one.name]]

@@ -33,7 +33,7 @@ def test_there_are_enough_of_each():
 def broken(one, folder):
     if shutil.which(PROGRAMS[one.sample]) is None:
         pytest.skip(f"{PROGRAMS[one.sample]} is not installed")
-    return broken_rules(one.adapter(folder), folder / "cases")
+    return broken_rules(one.adapter(folder), folder / "cases", one.profiles)
 
 
 @pytest.mark.thorough
