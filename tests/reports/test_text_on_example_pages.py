@@ -49,3 +49,24 @@ def test_an_example_names_the_other_rules_that_judge_its_case():
     assert "OVERLOAD-02" not in others, "quoted above"
     assert "OVERLOAD-05" not in others, "not under overload-amount=margin"
     assert "Other rules" not in example_on_page("config-nic-speed")
+
+
+@pytest.mark.parametrize(
+    ("name", "rules"),
+    [
+        ("anti-moved-beside-another", ["ANTI-16"]),
+        ("overload-margin-falls-short", ["OVERLOAD-01", "OVERLOAD-02", "OVERLOAD-03"]),
+        ("uniform-twice-as-much-more", ["UNIFORM-02", "UNIFORM-03"]),
+    ],
+)
+def test_an_example_quotes_the_rule_that_its_title_is_about(name, rules):
+    shown = example_on_page(name).partition("\n### Why\n")[2]
+    quoted = [line for line in shown.splitlines() if line.startswith("> **")]
+    assert [line[4:].partition("**")[0] for line in quoted] == rules
+
+
+@pytest.mark.parametrize("name", ["uniform-at-the-thresholds", "uniform-50-messages-more"])
+def test_an_example_at_a_threshold_names_the_rule_that_rounding_keeps_from_judging_it(name):
+    """At a threshold, rounding may decide, so UNIFORM-02 explains the answer without judging it."""
+    assert "UNIFORM-02" not in fixtures.example_named(name).rules
+    assert "by the words of UNIFORM-02 nothing is shed" in example_on_page(name)
