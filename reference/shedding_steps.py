@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Iterator
 from pulsar_conformance.reference.cluster import Broker
 from pulsar_conformance.reference.derivation import Step
 from pulsar_conformance.reference.numbers import Fraction, Rate, exact, plain, quantity
-from pulsar_conformance.reference.shedding import Cycle
+from pulsar_conformance.reference.sequences import CycleSequence
+from pulsar_conformance.reference.shedding import ENABLED, Cycle
 
 Stays = Callable[[str, Rate], str]
 """Function that returns why a bundle that may move stays, given the traffic shed so far."""
@@ -22,7 +23,7 @@ def bundle_steps(
     """
     carried, going = Fraction(0), set(taken)
     for bundle in cycle.by_traffic(broker.bundles):
-        carrying, moved = _carrying(cycle, bundle), cycle.moved_with(bundle)
+        carrying, moved = carrying_text(cycle, bundle), cycle.moved_with(bundle)
         if bundle in going:
             carried += cycle.traffic(bundle)
             so_far = f", together {cycle.written(carried)}" if sums else ""
@@ -52,7 +53,7 @@ def keep_all_steps(
         reason = kept_by(bundle) if kept_by and not obstacle else ""
         unloaded = last_unload_text(cycle, bundle, moved) if moved else ""
         also = f"; {unloaded}" if unloaded and unloaded not in reason else ""
-        kept = f"{_carrying(cycle, bundle)}, {reason or f'{broker.name} keeps all'}{also}"
+        kept = f"{carrying_text(cycle, bundle)}, {reason or f'{broker.name} keeps all'}{also}"
         yield Step("stays", kept, detail=not reason)
 
 
@@ -61,7 +62,8 @@ def enough_has_gone(_bundle: str, _carried: Rate) -> str:
     return "enough has gone"
 
 
-def _carrying(cycle: Cycle, bundle: str) -> str:
+def carrying_text(cycle: Cycle, bundle: str) -> str:
+    """Format a bundle with its traffic."""
     assumed = "" if cycle.measured(bundle) else ", assumed as it was never measured"
     return f"{bundle} = {cycle.written(cycle.traffic(bundle))}{assumed}"
 
@@ -79,3 +81,19 @@ def unload_text(minutes: Fraction, grace: Fraction, part: str = "") -> str:
     the bundle.
     """
     return f"unloaded {part}{quantity(minutes, 'minute')} ago, grace {plain(grace)}"
+
+
+def idle_steps(cycle: Cycle) -> Iterator[Step]:
+    """Yield the steps that explain why a cycle sheds nothing."""
+    off = f"{ENABLED} is not true"
+    why = "there is no other broker" if cycle.settings.flag(ENABLED) else off
+    yield Step("shedding", f"{why}: nothing is unloaded")
+    for name, broker in cycle.brokers.items():
+        for bundle in broker.bundles:
+            yield Step("stays", f"{bundle}, on {name}: {why}", detail=True)
+
+
+def cycle_heading(row: CycleSequence, index: int) -> Step:
+    """Return the heading of a cycle, with the time since the cycle before."""
+    later = f"{quantity(row.minutes(index - 1, index), 'minute')} later" if index else ""
+    return Step(f"cycle {index + 1}", later)

@@ -29,11 +29,15 @@ from pulsar_conformance.conformance.shedding.operations import SHED
 from pulsar_conformance.reference import Derivation, Model, Step
 from pulsar_conformance.reference.averages import WINDOWS
 from pulsar_conformance.reference.cluster import RATE_FIELDS
+from pulsar_conformance.reference.undocumented_steps import MAY_GO
 from pulsar_conformance.specs.setting_names import why_unknown
 from pulsar_conformance.specs.text import columns, paragraph
 
 STAYS = "stays"
-BUNDLE_LABELS = ("goes", STAYS)
+KEPT_LABELS = (STAYS, MAY_GO)
+"""Labels of steps about a bundle that is not unloaded; they end with the reason."""
+
+BUNDLE_LABELS = ("goes", *KEPT_LABELS)
 """Labels of steps about a bundle, which say whether it goes or stays."""
 
 
@@ -215,12 +219,12 @@ def shorten_stays(steps: Sequence[Step]) -> Iterator[Step]:
     These two are the bundles that would be moved next. If at most `MAX_STAYING` bundles stay, all
     steps are yielded.
     """
-    if sum(step.label.strip() == STAYS for step in steps) <= MAX_STAYING:
+    if sum(step.label.strip() in KEPT_LABELS for step in steps) <= MAX_STAYING:
         yield from steps
         return
     for label, run in groupby(steps, key=lambda step: step.label):
         each = list(run)
-        if label.strip() != STAYS or len(each) <= NEARLY_MOVED + 1:
+        if label.strip() not in KEPT_LABELS or len(each) <= NEARLY_MOVED + 1:
             yield from each
             continue
         yield from each[:NEARLY_MOVED]

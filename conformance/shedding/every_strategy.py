@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import Any
 
 from pulsar_conformance import specs
@@ -19,7 +19,7 @@ from pulsar_conformance.conformance.shedding.view import (
     UnloadingInARow,
 )
 from pulsar_conformance.reference import Readings
-from pulsar_conformance.reference.numbers import exact, plain
+from pulsar_conformance.reference.numbers import exact, plain, quantity
 from pulsar_conformance.reference.shedding import ENABLED, STRATEGY, TRANSFER_SHEDDER
 
 
@@ -60,11 +60,16 @@ def each_bundle_goes_once(case: SheddingCycle, answer: Unloading, expect: Expect
     expect.nothing((b for b, count in counted.items() if count > 1), "unloaded more than once")
 
 
-def with_age(case: SheddingCycle, bundle: str) -> str:
-    """Return a bundle that may not move, with the minutes since the unload that blocks it."""
-    moved = case.moved_with(bundle)[0]
-    ago = plain(exact(case.case["recentlyUnloaded"][moved]))
-    return f"{bundle}, unloaded {ago} minutes ago{'' if moved == bundle else f' as {moved}'}"
+def with_age(case: SheddingCycle, bundle: str, among: Container[str] | None = None) -> str:
+    """Return a bundle that may not move, with the minutes since the last unload that blocks it.
+
+    `among` restricts the unloads to those of these bundles.
+    """
+    known = case.case["recentlyUnloaded"]
+    counted = (one for one in case.moved_with(bundle) if among is None or one in among)
+    ago, moved = min((exact(known[one]), one) for one in counted)
+    what = "" if moved == bundle else f" as {moved}"
+    return f"{bundle}, unloaded {quantity(ago, 'minute')} ago{what}"
 
 
 @SHED.check("SHED-04", draws=draws.cycle_after_change(draws.after_splits, draws.recently_unloaded))
@@ -194,8 +199,9 @@ def bundles_stay_after_the_unload_of_a_cycle(
             if earlier.intersection(cycle.moved_with(bundle))
         }
         if expect.reached(cycle.enabled and bool(moved)):
-            again = (bundle for _, bundle in one.pairs if bundle in moved)
-            expect.nothing(again, f"an earlier cycle unloaded them within {cycle.grace} minutes")
+            again = (with_age(cycle, bundle, earlier) for _, bundle in one.pairs if bundle in moved)
+            last = f"within the last {plain(cycle.grace)} minutes"
+            expect.nothing(again, f"an earlier cycle unloaded them {last}; this is cycle {index}")
 
 
 FRAMES = ("shortTermData", "longTermData")

@@ -9,10 +9,8 @@ from importlib import import_module
 from pulsar_conformance.reference import overload, threshold, uniform
 from pulsar_conformance.reference.context import Answer, Case, Context
 from pulsar_conformance.reference.derivation import Derivation, Step
-from pulsar_conformance.reference.numbers import quantity
 from pulsar_conformance.reference.sequences import CycleSequence
 from pulsar_conformance.reference.shedding import (
-    ENABLED,
     STRATEGY,
     TRANSFER_SHEDDER,
     TRANSFER_TARGET,
@@ -56,6 +54,9 @@ def select(context: Context, case: Case) -> Derivation:
 def cycles(context: Context, case: Case) -> Derivation:
     """Answer `shed.cycles`. [SHED-15, SHED-16]"""
     row = CycleSequence(case, context.settings(case), context.readings)
+    first = row.alone(0)
+    if not _is_documented(first):
+        return _undocumented(first, row)
     return decide_in_turn(row, lambda unloads: _select(row.after(unloads)))
 
 
@@ -80,16 +81,17 @@ def decide_in_turn(
 
 
 def _row_steps(row: CycleSequence, decisions: Sequence[Derivation]) -> Iterator[Step]:
+    from pulsar_conformance.reference.shedding_steps import cycle_heading
+
     for index, decision in enumerate(decisions):
-        later = f"{quantity(row.minutes(index - 1, index), 'minute')} later" if index else ""
-        yield Step(f"cycle {index + 1}", later)
+        yield cycle_heading(row, index)
         for step in decision.explain():
             yield step.within()
 
 
 def _select(cycle: Cycle) -> Derivation:
-    if cycle.strategy not in strategies_of(cycle.settings.defaults):
-        return Derivation({"unsupported": f"{cycle.strategy} is not documented"}, tuple)
+    if not _is_documented(cycle):
+        return _undocumented(cycle)
     if not cycle.enabled:
         return Derivation({"unload": []}, partial(_idle_steps, cycle))
     unloads = decided(cycle)
@@ -97,6 +99,28 @@ def _select(cycle: Cycle) -> Derivation:
     to = {bundle: name for given in unloads for bundle, name in given.to.items()}
     named = [{**one, "to": to[one["bundle"]]} if one["bundle"] in to else one for one in answer]
     return Derivation({"unload": named}, partial(_shedding_steps, cycle, unloads))
+
+
+def _idle_steps(cycle: Cycle) -> Iterator[Step]:
+    from pulsar_conformance.reference.shedding_steps import idle_steps
+
+    yield from idle_steps(cycle)
+
+
+def _is_documented(cycle: Cycle) -> bool:
+    return cycle.strategy in strategies_of(cycle.settings.defaults)
+
+
+def _undocumented(cycle: Cycle, row: CycleSequence | None = None) -> Derivation:
+    """Return the answer to a cycle, or the first of a sequence, under an undocumented strategy."""
+    answer = {"unsupported": f"{cycle.strategy} is not documented"}
+    return Derivation(answer, partial(_undocumented_steps, cycle, row))
+
+
+def _undocumented_steps(cycle: Cycle, row: CycleSequence | None) -> Iterator[Step]:
+    from pulsar_conformance.reference.undocumented_steps import steps_of_cycle, steps_of_sequence
+
+    yield from steps_of_sequence(row) if row else steps_of_cycle(cycle)
 
 
 NEWER_STRATEGIES = {"AvgShedder": AVERAGE_LOW, TRANSFER_SHEDDER: TRANSFER_TARGET}
@@ -182,16 +206,6 @@ def _both_steps(first: Unloads, second: Unloads, both: Sequence[str]) -> Iterato
         yield Step("besides", f"{second.broker} is overloaded, which counts under every strategy")
         yield from second.explain()
         yield Step("together", ", ".join(both))
-
-
-def _idle_steps(cycle: Cycle) -> Iterator[Step]:
-    """Yield the steps that explain why a cycle sheds nothing."""
-    off = f"{ENABLED} is not true"
-    why = "there is no other broker" if cycle.settings.flag(ENABLED) else off
-    yield Step("shedding", f"{why}: nothing is unloaded")
-    for name, broker in cycle.brokers.items():
-        for bundle in broker.bundles:
-            yield Step("stays", f"{bundle}, on {name}: {why}", detail=True)
 
 
 ANSWERS: Mapping[str, Answer] = {

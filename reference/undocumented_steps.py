@@ -1,0 +1,67 @@
+"""Steps about cycles of undocumented strategies: what rules about every strategy say. [SHED]
+
+The model has no answer to such a case, but SHED-01, SHED-04 and SHED-16 judge one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pulsar_conformance.reference.derivation import Step
+from pulsar_conformance.reference.numbers import plain, quantity
+from pulsar_conformance.reference.sequences import CycleSequence
+from pulsar_conformance.reference.shedding import ENABLED, RECENT, Cycle
+from pulsar_conformance.reference.shedding_steps import (
+    carrying_text,
+    cycle_heading,
+    idle_steps,
+    last_unload_text,
+)
+
+MAY_GO = "may go"
+"""Label of a bundle that the grace period does not keep on its broker."""
+
+
+def steps_of_cycle(cycle: Cycle) -> Iterator[Step]:
+    """Yield the steps about a single cycle: which bundles have to stay. [SHED-01, SHED-04]"""
+    yield _strategy_step(cycle)
+    yield from _broker_steps(cycle)
+
+
+def steps_of_sequence(row: CycleSequence) -> Iterator[Step]:
+    """Yield the steps about consecutive cycles, whose own unloads are unknown. [SHED-16]"""
+    for index in range(len(row)):
+        cycle = row.after_unloads([()] * index)
+        yield cycle_heading(row, index)
+        steps = [*_earlier_steps(row, index, cycle), *_broker_steps(cycle)]
+        for step in steps if index else [_strategy_step(cycle), *steps]:
+            yield step.within()
+
+
+def _strategy_step(cycle: Cycle) -> Step:
+    return Step("strategy", f"{cycle.strategy}; only what holds under every strategy is known")
+
+
+def _earlier_steps(row: CycleSequence, index: int, cycle: Cycle) -> Iterator[Step]:
+    """Yield for each earlier cycle whether the bundles that it unloaded have to stay."""
+    recent = RECENT[row.readings["grace-edge"]]
+    for earlier in range(index) if cycle.settings.flag(ENABLED) else ():
+        ago = row.minutes(earlier, index)
+        fate = "stays" if recent(ago, cycle.grace) else "may go"
+        when = f"{quantity(ago, 'minute')} ago, grace {plain(cycle.grace)}"
+        yield Step("grace", f"what cycle {earlier + 1} unloaded {fate}: {when}")
+
+
+def _broker_steps(cycle: Cycle) -> Iterator[Step]:
+    if not cycle.settings.flag(ENABLED):
+        yield from idle_steps(cycle)
+        return
+    for name, broker in cycle.brokers.items():
+        yield Step(name, "")
+        for bundle in cycle.by_traffic(broker.bundles):
+            carrying, moved = carrying_text(cycle, bundle), cycle.moved_with(bundle)
+            if moved:
+                yield Step("  stays", f"{carrying}, {last_unload_text(cycle, bundle, moved)}")
+            else:
+                since = f"no unload in the last {quantity(cycle.grace, 'minute')} is given"
+                yield Step(f"  {MAY_GO}", f"{carrying}, {since}")

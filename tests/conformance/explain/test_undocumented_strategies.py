@@ -1,0 +1,67 @@
+"""Explanations of cases whose strategy no document describes, and times since unloads."""
+
+import json
+
+import pytest
+from pulsar_conformance import fixtures, specs
+from pulsar_conformance.conformance.commands.main import main
+from pulsar_conformance.conformance.common.trial import Trial
+from pulsar_conformance.conformance.engine.evaluate import RuleEvaluator
+
+PROFILE = "documented-3.0"
+MINE = "com.example.MyShedder"
+LARGEST = "shop/eu/0x40000000_0x80000000"
+"""The bundle that the examples unload, or unloaded, first."""
+
+
+@pytest.fixture
+def explained(tmp_path, capsys):
+    """Return a function that explains an example's case under another strategy."""
+
+    def explain(name, *options, settings=None):
+        [(operation, case)] = fixtures.example_named(name).questions
+        case = {**case, "strategy": MINE, "settings": settings or {}}
+        file = tmp_path / "case.json"
+        file.write_text(json.dumps({"ask": operation, "case": case}), "utf-8")
+        status = main(["explain", str(file), *options])
+        text = " ".join(capsys.readouterr().out.split())
+        assert f"unsupported {MINE} is not documented" in text
+        assert status == 2, "there is no answer"
+        return text
+
+    return explain
+
+
+def test_a_cycle_says_which_bundles_have_to_stay(explained):
+    text = explained("shed-grace-29-minutes")
+    assert f"stays {LARGEST} = 100 MB/s, unloaded 29 minutes ago, grace 30" in text
+    assert "0x00000000_0x40000000 = 60 MB/s, no unload in the last 30 minutes is given" in text
+
+
+def test_consecutive_cycles_say_how_long_ago_each_was(explained):
+    text = explained("shed-row-back-within-grace")
+    assert "cycle 2 29 minutes later grace what cycle 1 unloaded stays: 29 minutes ago" in text
+    later = explained("shed-row-back-after-grace")
+    assert "grace what cycle 1 unloaded may go: 31 minutes ago, grace 30" in later
+
+
+def test_only_the_chosen_bundle_is_shown(explained):
+    text = explained("shed-grace-29-minutes", "--bundle", LARGEST)
+    assert text.count("shop/eu/0x") == 1
+
+
+def test_nothing_goes_with_shedding_off(explained):
+    off = explained("shed-grace-29-minutes", settings={"loadBalancerSheddingEnabled": False})
+    assert "loadBalancerSheddingEnabled is not true: nothing is unloaded" in off
+
+
+def test_a_bundle_that_a_later_cycle_unloads_again_is_given_with_the_time():
+    example = fixtures.example_named("shed-row-back-within-grace")
+    again = {"unload": [{"broker": "b1", "bundle": LARGEST}]}
+    known = specs.load()
+    evaluator = RuleEvaluator(known.defaults(PROFILE), known.default_readings(PROFILE))
+    trial = Trial.asking(example.questions)
+    found = evaluator.judge("SHED-16", trial, [{"cycles": [again, again]}])
+    assert found.violated
+    assert "an earlier cycle unloaded them within the last 30 minutes" in str(found.allowed)
+    assert f"{LARGEST}, unloaded 29 minutes ago" in str(found.answered)
