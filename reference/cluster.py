@@ -75,13 +75,21 @@ class Stats:
 
     rates: Rates
     topics: int
-    sessions: int
+    producers: int
+    consumers: int
+
+    @property
+    def sessions(self) -> int:
+        """Number of producers plus consumers. [SPLIT-02]"""
+        return self.producers + self.consumers
 
     @classmethod
     def read(cls, data: Json) -> Stats:
-        """Parse a bundle's statistics; sessions are producers plus consumers. [SPLIT-02]"""
-        sessions = _counted(data, "producerCount") + _counted(data, "consumerCount")
-        return cls(Rates.read(data), _counted(data, "topics"), sessions)
+        """Parse a bundle's statistics."""
+        topics, producers, consumers = (
+            _counted(data, name) for name in ("topics", "producerCount", "consumerCount")
+        )
+        return cls(Rates.read(data), topics, producers, consumers)
 
 
 def _counted(data: Json, name: str) -> int:

@@ -14,6 +14,7 @@ from pulsar_conformance.reference.candidates import (
     MAX_TOPICS,
     Growth,
 )
+from pulsar_conformance.reference.cluster import Stats
 from pulsar_conformance.reference.context import UNLIMITED, Context
 from pulsar_conformance.reference.derivation import Step
 from pulsar_conformance.reference.numbers import Fraction, messages, plain, quantity, throughput
@@ -183,6 +184,16 @@ def _measured(growth: Growth, bundle: str) -> Iterator[Step]:
 
 
 def _format_measure(growth: Growth, bundle: str, name: str) -> str:
+    if name == MAX_SESSIONS:
+        return _format_sessions(growth.stats[bundle])
     rates = name in (MAX_MESSAGES, MAX_MEGABYTES)
     assumed = ", assumed as it was never measured" if rates and growth.assumed(bundle) else ""
     return f"{WRITTEN[name](growth.measured(bundle, name))}{assumed}"
+
+
+def _format_sessions(stats: Stats) -> str:
+    """Format a bundle's sessions: its producers, its consumers, and their sum if it has both."""
+    kinds = ((stats.producers, "producer"), (stats.consumers, "consumer"))
+    parts = [quantity(count, noun) for count, noun in kinds if count]
+    total = f" = {plain(Fraction(stats.sessions))}" if len(parts) > 1 else ""
+    return f"{' + '.join(parts) or '0'}{total}"

@@ -32,7 +32,9 @@ UNITLESS_SETTINGS = ("share", "ratio")
 
 BYTES = ("msgThroughputIn", "msgThroughputOut")
 RATES = (*MESSAGES, *BYTES)
-SESSIONS = ("producerCount", "consumerCount")
+SESSIONS = {"producerCount": "producer", "consumerCount": "consumer"}
+"""Noun for each field that counts sessions."""
+
 CYCLE_LIST_FIELD = "cycles"
 """Field of cases and answers that holds a list of cycles."""
 
@@ -127,10 +129,19 @@ def format_load_values(value: Json) -> str:
         for name, one in value.items()
         if name not in (*RATES, *SESSIONS)
     ]
-    sessions = (
-        [format_in_and_out(value, SESSIONS) + " sessions"] if set(SESSIONS) & set(value) else []
-    )
+    sessions = [_format_sessions(value)] if set(SESSIONS) & set(value) else []
     return ", ".join([one for one in carried if one] + others + sessions)
+
+
+def _format_sessions(value: Json) -> str:
+    """Return the numbers of producers and consumers as text."""
+    counts = [
+        (format_field(name, value[name]), value[name], noun)
+        for name, noun in SESSIONS.items()
+        if value.get(name)
+    ]
+    parts = [f"{text} {noun}{'' if count == 1 else 's'}" for text, count, noun in counts]
+    return " + ".join(parts) or "0 sessions"
 
 
 def _noun(name: str, value: Any) -> str:

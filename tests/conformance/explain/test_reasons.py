@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from pulsar_conformance.conformance.commands.main import main
 from pulsar_conformance.conformance.common.trial import Trial
 from pulsar_conformance.conformance.engine.report import settings_in_force
 
@@ -206,3 +207,14 @@ def test_a_second_smoothing_of_a_cycle_names_its_reason_and_method(explain, boun
     assert (" history ".join(lines) in told) is boundary
     assert once in told
     assert boundary is (why in told)
+
+
+def test_a_split_tells_producers_from_consumers(capsys):
+    assert main(["explain", "split-1001-producers-or-consumers"]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    for kind in ("producers", "consumers"):
+        assert f"split: 1001 {kind} > 1000 (loadBalancerNamespaceBundleMaxSessions)" in told
+        assert f"sessions 1000 {kind}, at most 1000" in told
+    assert main(["explain", "split-1001-sessions"]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert "split: 600 producers + 401 consumers = 1001 > 1000" in told
