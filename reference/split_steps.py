@@ -14,7 +14,6 @@ from pulsar_conformance.reference.candidates import (
     MAX_TOPICS,
     Growth,
 )
-from pulsar_conformance.reference.cluster import Stats
 from pulsar_conformance.reference.context import UNLIMITED, Context
 from pulsar_conformance.reference.derivation import Step
 from pulsar_conformance.reference.numbers import Fraction, messages, plain, quantity, throughput
@@ -176,24 +175,35 @@ def _full(growth: Growth, bundle: str) -> str:
 
 def _measured(growth: Growth, bundle: str) -> Iterator[Step]:
     """Yield as steps a bundle's measures, each with its limit."""
-    for name, limit in growth.limits.items() if bundle in growth.stats else ():
-        most = "without a limit" if limit == UNLIMITED else f"at most {WRITTEN[name](limit)}"
-        yield Step(
-            f"  {NAMED[name]}", f"{_format_measure(growth, bundle, name)}, {most}", detail=True
-        )
+    if bundle not in growth.stats:
+        return
+    decided = not growth.enabled or bool(growth.exceeded(bundle))
+    for name, limit in growth.limits.items():
+        written = _format_measure(growth, bundle, name)
+        yield measure_step(name, written, None if limit == UNLIMITED else limit, detail=decided)
+
+
+def measure_step(name: str, written: str, limit: Fraction | None, *, detail: bool) -> Step:
+    """Return the step about a measure that a setting limits; `limit` is None if it is off.
+
+    It is a detail if another step gives the figures that decide.
+    """
+    most = "without a limit" if limit is None else f"at most {WRITTEN[name](limit)}"
+    return Step(f"  {NAMED[name]}", f"{written}, {most}", detail=detail)
 
 
 def _format_measure(growth: Growth, bundle: str, name: str) -> str:
     if name == MAX_SESSIONS:
-        return _format_sessions(growth.stats[bundle])
+        stats = growth.stats[bundle]
+        return sessions_text(stats.producers, stats.consumers)
     rates = name in (MAX_MESSAGES, MAX_MEGABYTES)
     assumed = ", assumed as it was never measured" if rates and growth.assumed(bundle) else ""
     return f"{WRITTEN[name](growth.measured(bundle, name))}{assumed}"
 
 
-def _format_sessions(stats: Stats) -> str:
+def sessions_text(producers: int, consumers: int) -> str:
     """Format a bundle's sessions: its producers, its consumers, and their sum if it has both."""
-    kinds = ((stats.producers, "producer"), (stats.consumers, "consumer"))
+    kinds = ((producers, "producer"), (consumers, "consumer"))
     parts = [quantity(count, noun) for count, noun in kinds if count]
-    total = f" = {plain(Fraction(stats.sessions))}" if len(parts) > 1 else ""
+    total = f" = {plain(Fraction(producers + consumers))}" if len(parts) > 1 else ""
     return f"{' + '.join(parts) or '0'}{total}"

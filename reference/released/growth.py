@@ -81,22 +81,34 @@ class SplitterTask:
         limits[MAX_MEGABYTES] = float(wrap_int(int(self.known.number(MAX_MEGABYTES)) * MEBIBYTE))
         return limits
 
-    def over(self, bundle: str, stats: Json) -> dict[str, float]:
-        """Return the quantities of a bundle that exceed their limits."""
+    def measured(self, bundle: str, stats: Json) -> dict[str, float]:
+        """Return the quantities of a bundle to which a limit applies."""
         known = self.known
         rate = throughput = 0.0
         if bundle in known.case["bundles"]:
             rate = known.traffic(bundle, "msgRate", "longTermData")
             throughput = known.traffic(bundle, "msgThroughput", "longTermData")
-        has = {
+        return {
             MAX_TOPICS: float(stats.get("topics", 0)),
             MAX_SESSIONS: float(stats.get("producerCount", 0) + stats.get("consumerCount", 0)),
             MAX_MESSAGES: rate,
             MAX_MEGABYTES: throughput,
         }
-        off = self.limits[MAX_SESSIONS] <= 0 and known.way("session-limit") == "off-at-0"
-        tested = {name: value for name, value in has.items() if not (off and name == MAX_SESSIONS)}
-        return {name: value for name, value in tested.items() if value > self.limits[name]}
+
+    def over(self, bundle: str, stats: Json) -> dict[str, float]:
+        """Return the quantities of a bundle that exceed their limits."""
+        has = self.measured(bundle, stats).items()
+        return {
+            name: value
+            for name, value in has
+            if name not in self.unlimited and value > self.limits[name]
+        }
+
+    @cached_property
+    def unlimited(self) -> tuple[str, ...]:
+        """The limits that are off."""
+        off_at_0 = self.known.way("session-limit") == "off-at-0"
+        return (MAX_SESSIONS,) if off_at_0 and self.limits[MAX_SESSIONS] <= 0 else ()
 
     def has_too_few_topics(self, stats: Json) -> bool:
         """True if a bundle has too few topics to be split."""
@@ -148,7 +160,7 @@ class SplitterTask:
         return self.split if self.known.settings.flag(AUTO_UNLOAD) else ()
 
     def steps(self) -> Iterator[Step]:
-        """Yield one step per bundle: whether it is split, and why."""
+        """Yield steps per bundle: whether it is split, and why; its quantities if it is not."""
         if self.off is not None:
             yield Step("splitting", f"{self.off}: nothing is split")
             return
@@ -159,11 +171,22 @@ class SplitterTask:
             )
             why = self.decided[bundle] or self._why_whole(bundle)
             yield Step(bundle, f"stays whole: {why}" if why else f"split: {over}")
+            yield from self._measured_steps(bundle, stats) if why else ()
             if bundle not in self.known.case["bundles"]:
                 unknown = f"the leader has no data of it ({self._place('unknown-growth')})"
                 yield Step("  traffic", f"none counts, as {unknown}")
         if self.limits[MAX_MEGABYTES] < 0:
             yield Step(MAX_MEGABYTES, f"overflows an int ({self._place('bandwidth-limit')})")
+
+    def _measured_steps(self, bundle: str, stats: Json) -> Iterator[Step]:
+        """Yield as steps a bundle's quantities, each with its limit."""
+        from pulsar_conformance.reference.split_steps import WRITTEN, measure_step, sessions_text
+
+        sessions = sessions_text(stats.get("producerCount", 0), stats.get("consumerCount", 0))
+        for name, value in self.measured(bundle, stats).items():
+            written = sessions if name == MAX_SESSIONS else WRITTEN[name](Fraction(value))
+            limit = None if name in self.unlimited else Fraction(self.limits[name])
+            yield measure_step(name, written, limit, detail=False)
 
     def _place(self, way: str) -> str:
         return self.known.release.place(way)

@@ -6,6 +6,7 @@ import pytest
 from pulsar_conformance.conformance.commands.main import main
 from pulsar_conformance.conformance.common.trial import Trial
 from pulsar_conformance.conformance.engine.report import settings_in_force
+from pulsar_conformance.reference import Model
 
 BUNDLES = ["a/b/0x00000000_0x80000000", "a/b/0x80000000_0xffffffff"]
 AVERAGE = {"msgRateIn": 100, "msgThroughputIn": 20e6, "numSamples": 10}
@@ -218,3 +219,28 @@ def test_a_split_tells_producers_from_consumers(capsys):
     assert main(["explain", "split-1001-sessions"]) == 0
     told = " ".join(capsys.readouterr().out.split())
     assert "split: 600 producers + 401 consumers = 1001 > 1000" in told
+
+
+def test_a_bundle_that_is_not_split_comes_with_its_figures_and_limits(capsys):
+    """A short derivation has them, too, but not those of a bundle whose excess is given."""
+    quiet, busy = BUNDLES
+    stats = {quiet: {"topics": 999, "producerCount": 2, "consumerCount": 3}}
+    stats[busy] = {"topics": 1001}
+    case = {
+        "settings": {},
+        "leader": True,
+        "brokers": {"b1": {"bundles": [*stats], "lastStats": stats}, "b2": {"bundles": []}},
+        "bundles": {},
+        "namespaceBundles": {"a/b": 2},
+    }
+    for profile in ("documented-3.0", "released-3.0", "released-4.2"):
+        derived = Model(profile).derive("bundles.split_candidates", case)
+        stays, goes = (
+            " ".join(" ".join(derived.lines()).partition(one)[2].partition("a/b/")[0].split())
+            for one in (quiet, busy)
+        )
+        assert stays.startswith("stays whole: nothing is exceeded topics 999, at most 1000")
+        assert "sessions 2 producers + 3 consumers = 5, at most 1000" in stays
+        assert "at most 30000 msg/s bandwidth" in stays
+        assert goes.startswith("split: 1001 > 1000 (loadBalancerNamespaceBundleMaxTopics)")
+        assert "at most" not in goes
