@@ -69,6 +69,11 @@ class BrokerSetting:
         """
         return _release_index(self.since) <= _release_index(release)
 
+    def is_deprecated_in(self, release: str) -> bool:
+        """True if a known release deprecates the setting."""
+        since = self.deprecated
+        return bool(since) and _release_index(since) <= _release_index(release)
+
 
 def _held(by_release: Mapping[str, T], release: str, none: T) -> T:
     """Return the value of the last entry up to a release, else the first value, else `none`."""

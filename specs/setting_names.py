@@ -57,6 +57,16 @@ def why_unknown(name: str, version: str | None = None) -> str | None:
     return "there is no such setting" if ABOUT_BALANCING.search(name) else ""
 
 
+def deprecation_text(name: str, version: str) -> str:
+    """Return text saying that a version deprecates a setting or its name; empty if it does not."""
+    newer = (one for one in broker_settings().values() if one.replaces == name)
+    if renamed := next((one.name for one in newer if has_setting(one, version)), ""):
+        return f"deprecated: its name is now {renamed}"
+    known = broker_settings().get(name)
+    is_deprecated = known is not None and known.is_deprecated_in(nearest_release(version))
+    return "deprecated" if is_deprecated else ""
+
+
 NOT_DYNAMIC = "pulsar-admin refuses to set it, and a broker reads it only from its files"
 
 

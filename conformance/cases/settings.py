@@ -171,9 +171,7 @@ class SettingsRead:
         if name == SHEDDING_INTERVAL:
             once = schedules_cycles_once(self.version) or self.running().manager == EXTENSIBLE
             return WHEN_LEADER if once else ""
-        if name == MANAGER:
-            return AT_ONCE
-        return AT_START if name == STRATEGY else ""
+        return {MANAGER: AT_ONCE, STRATEGY: AT_START}.get(name, "")
 
     def still_unknown(self) -> list[Unused]:
         """Return the entries of `unread`, without settings whose values are given elsewhere."""
@@ -189,8 +187,10 @@ class SettingsRead:
         return running_classes(self.values_with_full_names(), self.version)
 
     def parts(self) -> frozenset[str]:
-        """Return the parts of a broker that are in force with these settings."""
-        return parts_in_force(self.values, self.running())
+        """Return the parts of a broker that are in force once it starts, as in `disabled`."""
+        stopped, named = self.running().manager == STOPPED, self.values_with_full_names()
+        named = {**named, **(self.similar_classes() if stopped else {})}
+        return parts_in_force(self.values, running_classes(named, self.version))
 
     def strategy_instead(self, running: Running) -> Mapping[str, Any]:
         """Return the strategy that runs instead of the configured one, as {setting: strategy}.

@@ -241,7 +241,7 @@ def _sections(found: SettingsRead, to: str | None, every: bool) -> Iterator[Sect
     later = later_releases(found, to)
     new = version_to_compare(later, to)
     changes = list(upgrade_changes(found, later, new, every=every or bool(to)))
-    told = (note_on_version(to, new), new and caveat_text(new)) if to or changes else ()
+    told = (note_on_version(to, new), new and caveat_text(new)) if to else ()
     yield from ((note, []) for note in told if note)
     if changes:
         known = f", of which only {later[-1]} is known" if later and new not in later else ""
@@ -329,20 +329,18 @@ def _remark(found: SettingsRead, name: str) -> str:
 
     Usually empty.
     """
-    from pulsar_conformance.conformance.cases.effects import (
-        AVG_SHEDDER,
-        EXTENSIBLE,
-        MODULAR,
-    )
+    from pulsar_conformance.conformance.cases.effects import AVG_SHEDDER, EXTENSIBLE, MODULAR
     from pulsar_conformance.conformance.cases.setting_types import ALGORITHM
     from pulsar_conformance.conformance.compare.upgrade import short_value
     from pulsar_conformance.reference.released.splitting import FLOW, ONE_CUT
     from pulsar_conformance.specs.balancers import PACKAGE
     from pulsar_conformance.specs.broker import broker_settings
     from pulsar_conformance.specs.judged import PLACEMENT, STRATEGY
+    from pulsar_conformance.specs.setting_names import deprecation_text
 
     runs, known = found.running(), broker_settings().get(name)
     said = [known.remark] if known and known.remark else []
+    said += [] if name in found.newer_names else [deprecation_text(name, found.version)]
     shedding, modular = runs.shedding.rpartition(".")[2], runs.manager == MODULAR
     own = modular and runs.shedding.startswith(PACKAGE)
     if own and known and known.sheds_by not in ("", shedding):
