@@ -217,17 +217,22 @@ def _evidence_that_decides(
     }
 
 
+FAULT_LOOKS_MIXED = "a rule that it breaks, perhaps a known one, changes answers"
+"""Why the answers of an implementation that follows one alternative may fit none of them."""
+
+
 def describe_mixed(reading: str, disagreeing: Disagreeing, profile: str, root: Path) -> str:
-    """Return text with the two cases that show a reading to be mixed, and options to pin it.
+    """Return text with the two cases that show a reading to be mixed, why, and options to pin it.
 
     The cases are saved below `root`.
     """
-    cases = (
-        f"{' or '.join(values)} in {saved.save(trial, root, {'profile': profile}).as_posix()}"
+    fits = [
+        f"{' or '.join(values)} fits its answer to "
+        f"{saved.save(trial, root, {'profile': profile}).as_posix()}"
         for trial, values in disagreeing
-    )
-    none = "no alternative fits all its answers, perhaps because of a fault"
-    shows = f"it follows {' but '.join(cases)}" if disagreeing else none
+    ]
+    shows = " but ".join([*fits, *([] if fits else ["none fits all its answers"])])
+    shows += f"; either it changes the alternative, or {FAULT_LOOKS_MIXED}"
     options = (
         f"--reading {reading}={value}" for value in specs.load().open_values(profile, reading)
     )
