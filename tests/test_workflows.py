@@ -142,3 +142,13 @@ def test_the_steps_of_the_container_install_what_is_there(shell):
 def test_what_a_container_is_built_from_is_not_what_was_built():
     ignored = (ROOT / ".dockerignore").read_text("utf-8").split()
     assert {".git", ".nox", ".venv", "reports/out"} <= set(ignored)
+
+
+def test_the_guide_and_the_kit_link_the_steps_that_install_the_kit():
+    """The steps are in the guide, as they are a part of a workflow."""
+    section = GUIDE.partition("\n## In a build\n")[2].partition("\n## ")[0]
+    readme = (ROOT / "adapters" / "junit" / "README.md").read_text("utf-8")
+    assert "(#steps-of-a-build)" in section
+    assert "gate-a-plug-in.md#steps-of-a-build)" in readme
+    steps = GUIDE.partition("\n### Steps of a build\n")[2].partition("\n### ")[0]
+    assert "- run: mvn -q -f suite/adapters/junit/pom.xml install -DskipTests" in steps
