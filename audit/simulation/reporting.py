@@ -45,6 +45,9 @@ def simulation_lines(courses: Sequence[SimulatedCourse]) -> Iterator[str]:
             HEADINGS, [(short[one.variant], *figures(one)) for one in measured], numbers=True
         )
         yield ""
+        if here[0].world.topics_each_cycle:
+            yield from (line for one in here for line in _split_lines(one, short[one.variant]))
+            yield ""
         for course in here:
             yield from _likeness_lines(course, short[course.variant])
         yield from _fault_lines(here, short)
@@ -90,6 +93,14 @@ def figures(one: Measures) -> tuple[str, ...]:
         f"{one.over_minutes:g}",
         f"{one.spread_first:.0f} → {one.spread_last:.0f}",
     )
+
+
+def _split_lines(course: SimulatedCourse, name: str) -> Iterator[str]:
+    """Yield lines with the number of splits and of the bundles in the end."""
+    parts = [len(parts) for cycle in course.cycles for parts in cycle.splits.values()]
+    bundles = counted(len(course.world.bundles) + sum(parts) - len(parts), "bundle")
+    splits = counted(len(parts), "split") if parts else "no splits"
+    yield from paragraph(f"{name}: {splits}, {bundles} in the end")
 
 
 def _likeness_lines(course: SimulatedCourse, name: str) -> Iterator[str]:

@@ -18,6 +18,7 @@ from pulsar_conformance.audit.simulation.deciding import (
 )
 from pulsar_conformance.audit.simulation.loop import Simulation
 from pulsar_conformance.audit.simulation.measures import measures_of, shortest_period
+from pulsar_conformance.audit.simulation.reporting import simulation_lines
 from pulsar_conformance.audit.simulation.rules import CHECKS, loop_faults, loop_rules
 from pulsar_conformance.audit.simulation.worlds import named_world, world_of, world_titles
 from standins.loops import Circling, Confused, Forgetting, Losing
@@ -137,6 +138,8 @@ def test_bundles_with_too_many_topics_are_split_and_their_halves_stay():
     whole, parts = next(iter(cycle.splits.items()))
     assert {cycle.owners[part] for part in parts} == {course.cycles[0].owners[whole]}
     assert cycle.reported == cycle.traffic
+    assert any("18 splits, 36 bundles in the end" in one for one in simulation_lines([course]))
+    assert "splits" not in " ".join(simulation_lines([simulate("crash", cycles=2)]))
 
 
 def test_a_course_can_be_sent_as_text():
