@@ -23,6 +23,7 @@ from pulsar_conformance.audit.tables.formatting import precise_utc
 from pulsar_conformance.audit.tables.last_reports import RHYTHM_INTERVALS, SILENT_AFTER
 from pulsar_conformance.audit.verdicts import cases, extensible, transfers
 from pulsar_conformance.audit.verdicts.arithmetic import arithmetic_lines, difference_from_recorded
+from pulsar_conformance.audit.verdicts.verdict_lines import judging_rules_text, verdict_lines
 from pulsar_conformance.conformance.cases.load_reports import TOP
 from pulsar_conformance.conformance.cases.setting_types import Entry
 from pulsar_conformance.conformance.cases.settings import read_entries
@@ -241,7 +242,7 @@ def _transfer_lines(tables: Tables, asked: Inquiry, cluster: str) -> Iterator[st
     for (time,) in reversed(last):
         yield from ("", f"transfer of {time}")
         at = F.col("cycle") == F.lit(time).cast("timestamp")
-        yield from _verdict_lines(judged.where(at))
+        yield from verdict_lines(judged.where(at))
         yield from (
             f"  {line}".rstrip() for line in _balance_at(tables["contexts"].where(mine), time)
         )
@@ -286,7 +287,7 @@ def _cycle_lines(
     """Yield the verdicts and the arithmetic of a cycle."""
     this = (F.col("cluster") == cluster) & (F.col("cycle") == F.lit(cycle).cast("timestamp"))
     yield f"cycle of {cycle}"
-    told = list(_verdict_lines(tables["verdicts"].where(this)))
+    told = list(verdict_lines(tables["verdicts"].where(this), tables["findings"].where(this)))
     yield from told
     decided, before = this, _cycle_before_move(tables, asked, cluster, this)
     if before:
@@ -295,7 +296,8 @@ def _cycle_lines(
         decided = (F.col("cluster") == cluster) & at
     unlike = yield from _arithmetic_lines(tables, plan, asked, decided, this)
     if unlike and not told:
-        yield from ("", *paragraph(f"{unlike}; {_who_judges(tables['verdicts'].where(this))}", 2))
+        who = judging_rules_text(tables["verdicts"].where(this))
+        yield from ("", *paragraph(f"{unlike}; {who}", 2))
 
 
 def _cycle_before_move(tables: Tables, asked: Inquiry, cluster: str, this: Column) -> str:
@@ -315,23 +317,6 @@ def _cycle_before_move(tables: Tables, asked: Inquiry, cluster: str, this: Colum
     if not held.where(this).isEmpty():
         return ""
     return next(iter(_last_cycles(held.where("moment < gone"), 1)), "")
-
-
-def _who_judges(verdicts: DataFrame) -> str:
-    """Return text with the rules that judge a cycle in which no rule is broken or undecided."""
-    rules = sorted(row["rule"] for row in verdicts.select("rule").distinct().collect())
-    if not rules:
-        return "no rule judges this cycle"
-    return (
-        f"no rule forbids that: the rules that judge this cycle are all kept ({', '.join(rules)})"
-    )
-
-
-def _verdict_lines(verdicts: DataFrame) -> Iterator[str]:
-    """Yield the lines of each verdict other than `allowed`."""
-    rows = verdicts.where(F.col("verdict") != "allowed").orderBy("rule")
-    for row in rows.select("rule", "verdict", "evidence").collect():
-        yield from paragraph(f"{row[0]} {row[1]}: {row[2]}", 4, "  ")
 
 
 def _is_recorded(tables: Tables, this: Column) -> bool:
