@@ -50,7 +50,7 @@ OTHER_RELEASES = {
 }
 """Further releases with published reports, and their profiles; all deviation lists apply."""
 
-CLUSTERS = ("2.10.5", "3.0.7", "4.0.7", "4.2.4")
+CLUSTER_RELEASES = ("2.10.5", "3.0.7", "4.0.7", "4.2.4")
 """Releases to judge as running clusters."""
 
 MODES = {
@@ -238,7 +238,7 @@ def publish(session: nox.Session) -> None:
     `OTHER_RELEASES` are in a folder of their own.
     """
     profiles = {**OTHER_RELEASES, **RELEASES}
-    running = [f"cluster:{version}" for version in CLUSTERS]
+    running = [f"cluster:{version}" for version in CLUSTER_RELEASES]
     chosen = session.posargs or ["reference", *profiles, *running]
     extras = {name.partition(":")[0] for name in chosen if ":" in name}
     install(session, extra=",".join(sorted({"pulsar", *extras})))
@@ -284,7 +284,7 @@ def clusters(session: nox.Session) -> None:
         session.run("pytest", "-q", *TEST_LIMITS, "-n", "2", STORIES_TEST, *named)
         return
     outs = []
-    for name in chosen or CLUSTERS:
+    for name in chosen or CLUSTER_RELEASES:
         stem = cluster_name(name)
         outs.append(out := f"reports/out/{stem}")
         documents = RELEASES[name.partition(",")[0]]

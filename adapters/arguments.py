@@ -93,7 +93,7 @@ def released_version(text: str) -> str:
 
 
 def add_dynamic(parser: argparse.ArgumentParser) -> None:
-    """Add `--dynamic`."""
+    """Add `--dynamic`, a file with dynamic settings."""
     parser.add_argument(
         "--dynamic",
         type=Path,

@@ -50,7 +50,7 @@ class Sample:
 
     program: str
     folder: Path
-    """The folder of the source."""
+    """The folder of the sample's source."""
     version: tuple[str, ...]
     min_version: int
     """Minimum version of the program that runs the sample."""

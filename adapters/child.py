@@ -51,7 +51,7 @@ class Child:
     """
 
     def __init__(self, argv: Sequence[str], output_bytes: int) -> None:
-        """Start the process; raise OSError on failure."""
+        """Start the process. Errors: `OSError`."""
         pipe, mark = subprocess.PIPE, descendants.new_mark()
         self._process = subprocess.Popen(
             argv,

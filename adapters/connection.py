@@ -120,8 +120,8 @@ class Connection(ABC):
     def ask(self, operation: str, cases: Sequence[JSON]) -> list[JSON]:
         """Return one answer per case, in order, each valid against the operation's schema.
 
-        Any number of cases is allowed; they are sent in batches of `hello.batch`. Raises
-        AdapterError. The connection can still be used after an `error` message (which has a
+        Any number of cases is allowed; they are sent in batches of `hello.batch`. Errors:
+        `AdapterError`. The connection can still be used after an `error` message (which has a
         `code`), a wrong number of answers, or an invalid answer; after any other error, it is
         closed.
         """

@@ -50,7 +50,7 @@ def processes_with_mark(mark: str) -> list[psutil.Process]:
 def kill_descendants(mark: str, known: Iterable[psutil.Process]) -> None:
     """Kill the known processes and all processes with the mark.
 
-    A process that has only reused the ID of an ended known process is not killed.
+    An unrelated process with the reused ID of a known process that has ended is not killed.
     """
     left = list(known)
     for _ in range(MAX_SEARCHES):

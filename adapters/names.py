@@ -2,7 +2,7 @@
 
 Each kind of adapter is an entry point of `ENTRY_POINT_GROUP`, which is loaded when a name needs it.
 Other packages can declare entry points to add kinds. The module of an entry point may define
-`check(rest)`: it raises UserError for an invalid name before anything is started.
+`check(rest)`: it raises `UserError` for an invalid name before anything is started.
 """
 
 import sys
@@ -53,9 +53,9 @@ def connect(
 ) -> Connection:
     """Connect to the implementation with this name, and exchange hello.
 
-    Hello informs the implementation that `profile` and `readings` will be used to judge it. Raises
-    AdapterError if the implementation cannot be used, and `UnknownName` if the reference model has
-    no such profile or reading.
+    Hello informs the implementation that `profile` and `readings` will be used to judge it. Errors:
+    `AdapterError` if the implementation cannot be used, and `UnknownName` if the reference model
+    has no such profile or reading.
     """
     check_name(name)
     kind, _, rest = name.partition(":")
@@ -63,7 +63,7 @@ def connect(
 
 
 def check_name(name: str) -> None:
-    """Raise AdapterError if a name contains a secret, has no known kind, or is rejected by its
+    """Raise `AdapterError` if a name contains a secret, has no known kind, or is rejected by its
     kind.
     """
     kind = name.partition(":")[0]
@@ -87,7 +87,7 @@ def _check_target(kind: str, name: str) -> None:
 
 
 def check_no_secret(name: str) -> None:
-    """Raise AdapterError if a name contains a URL with a password, which reports would show."""
+    """Raise `AdapterError` if a name contains a URL with a password, which reports would show."""
     if name.startswith(("cluster:http:", "cluster:https:")) and "@" in name.partition(",")[0]:
         problem = (
             "a URL must not contain a secret: use $PULSAR_CONFORMANCE_TOKEN or token-file=FILE"

@@ -43,7 +43,10 @@ QUESTION = '{"ask": "bundles.create", "case": {"bundles": 16, "settings": {}}}'
 
 
 def write_skeleton(language: str, folder: Path) -> Path:
-    """Write a language's skeleton; raise FileExistsError if the file exists."""
+    """Write a language's skeleton to a folder; return its file.
+
+    Errors: `FileExistsError` if there already is such a file.
+    """
     skeleton = SKELETONS[language]
     shipped = files("pulsar_conformance.adapters").joinpath("skeletons", skeleton.shipped)
     folder.mkdir(parents=True, exist_ok=True)

@@ -116,7 +116,7 @@ _FAST = orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME
 def json_text(value: JSON) -> str:
     """Format a value as one line of compact ASCII JSON.
 
-    Errors: ValueError for NaN, TypeError for types that JSON lacks.
+    Errors: `ValueError` for NaN, `TypeError` for types that JSON lacks.
     """
     return _encode(value).decode()
 

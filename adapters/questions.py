@@ -132,14 +132,14 @@ def json_values(lines: Iterable[bytes]) -> Iterator[tuple[int, JSON] | BadLine]:
 
 
 def _parsed_line(row: InputLine) -> tuple[int, JSON] | BadLine:
-    """Return the value of a line that may be a complete value; a `BadLine` if it is not."""
+    """Return a line's number and value; a `BadLine` if the line is not one complete value."""
     if not row.text.rstrip().endswith((b"}", b"]")):
         return BadLine(row.number, "")
     return _parsed([row])
 
 
 def _parsed(rows: list[InputLine]) -> tuple[int, JSON] | BadLine:
-    """Return the value on some lines with its first line's number; a `BadLine` if it is invalid."""
+    """Return the first line's number and the value on the lines; a `BadLine` if it is invalid."""
     first = rows[0]
     try:
         text = b"".join(row.text for row in rows)

@@ -33,7 +33,7 @@ def results_here(begin: Begin, inputs: Sequence[str]) -> Iterator[tuple[str, str
 def results_of_processes(begin: Begin, inputs: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Yield each input with its result, in order.
 
-    `begin` must be picklable. Raises AdapterError if a process fails.
+    `begin` must be picklable. Errors: `AdapterError` if a process fails.
     """
     pool = ProcessPoolExecutor(PROCESSES, get_context("spawn"), _begin, (begin,))
     try:

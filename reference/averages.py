@@ -117,7 +117,7 @@ class Frame:
     totals: tuple[Rate, ...] = NOTHING.each()
 
     def add(self, rates: Rates) -> None:
-        """Add a sample."""
+        """Add a sample of rates; it replaces the oldest if the window is full."""
         full = len(self.taken) == self.window
         oldest = self.taken.popleft() if full else rates
         self.taken.append(rates)

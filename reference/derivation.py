@@ -52,10 +52,11 @@ class Derivation:
 
 
 def fold_steps(steps: Sequence[Step]) -> Iterator[Step]:
-    """Yield the steps with equal consecutive brokers merged, such as "b3 to b10  as b2".
+    """Yield the steps; of consecutive brokers with equal steps, only the first broker's, and a line
+    such as "b3 to b10  as b2".
 
-    Brokers are equal if their steps differ only in the names of the broker and its bundles. A cycle
-    that follows another cycle is reduced to the steps that differ from it.
+    Steps are equal if they differ only in the names of the broker and its bundles. In a cycle that
+    directly follows another, the line "as in the cycle before" replaces the steps that both have.
     """
     before: tuple[Step, ...] = ()
     for _, alike in groupby(blocks(steps), key=_likeness):
@@ -69,7 +70,7 @@ def fold_steps(steps: Sequence[Step]) -> Iterator[Step]:
 
 
 def _since(before: tuple[Step, ...], block: tuple[Step, ...]) -> Iterator[Step]:
-    """Yield the steps of a block; of a cycle that follows another, only the steps that differ."""
+    """Yield the steps of a block; of a cycle after another, only those that the other lacks."""
     heading, *steps = block
     yield heading
     known: set[tuple[Step, ...]] = set()

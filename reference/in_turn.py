@@ -63,7 +63,7 @@ def keep_transfers(earlier: list[Any], cycle: Cycle, unloads: tuple[str, ...]) -
 
 
 def _keep_usages(earlier: list[Any], cycle: Cycle, unloads: tuple[str, ...]) -> list[Any]:
-    """Return the latest records for AvgShedder: one more than the most hits that it may need."""
+    """Return the latest cycles for AvgShedder: one more than the most hits that it waits for."""
     times = (AVERAGE_LOW_HITS, AVERAGE_HIGH_HITS)
     most = max(int(cycle.settings.number(one)) for one in times) + 1
     return [*earlier, (Levels(cycle).present, bool(unloads))][-most:]

@@ -60,7 +60,10 @@ def excess_and_margin(cycle: Cycle, broker: Broker) -> list[str]:
 
 
 def most_expensive_bundle(cycle: Cycle, broker: Broker) -> list[str]:
-    """Return the most expensive bundle that may be unloaded. [OVERLOAD-05, OVERLOAD-06]"""
+    """Return a list of the most expensive bundle that may be unloaded; empty if there is none.
+
+    [OVERLOAD-05, OVERLOAD-06]
+    """
     return sorted(cycle.movable(broker), key=lambda one: (-expense(cycle, one), one))[:1]
 
 

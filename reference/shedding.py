@@ -77,7 +77,7 @@ def short_name(strategy: str) -> str:
     return TRANSFER_SHEDDER if strategy == IN_EXTENSIONS else strategy.removeprefix(PACKAGE)
 
 
-def names_extensible(settings: Mapping[str, Any]) -> bool:
+def selects_extensible_manager(settings: Mapping[str, Any]) -> bool:
     """True if the settings select a class named ExtensibleLoadManagerImpl, in any package."""
     return str(settings.get(MANAGER)).endswith(".ExtensibleLoadManagerImpl")
 
@@ -110,7 +110,7 @@ class Cycle:
         [TRANSFER-18]
         """
         named = self.case["strategy"] is not None or STRATEGY in self.settings.given
-        return not named and names_extensible(self.settings.given)
+        return not named and selects_extensible_manager(self.settings.given)
 
     @property
     def enabled(self) -> bool:

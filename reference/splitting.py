@@ -115,7 +115,7 @@ def halves_of_the_topics(split: Split, _readings: Readings) -> list[int]:
     """Return the position that cuts a range into parts with equally many topics. [SPLIT-11]
 
     The cut is half-way between two hashes. If the number of topics is odd, the upper part gets one
-    topic more. Topics with equal hashes stay together; if all hashes are equal, nothing is cut.
+    more topic. Topics with equal hashes stay together; if all hashes are equal, nothing is cut.
     """
     place = topics_below(split.hashes)
     if place == 0:
@@ -211,5 +211,5 @@ def parts(split: Split, algorithm: str, readings: Readings) -> tuple[HashRange, 
     Errors: `Refused` if the bundle has no position between its bounds.
     """
     if split.bundle.upper - split.bundle.lower == 1:
-        raise Refused(f"no position lies inside {split.bundle.name}")
+        raise Refused(f"{split.bundle.name} is too small to split: it contains no boundary")
     return split.bundle.cut(ALGORITHMS[algorithm](split, readings))

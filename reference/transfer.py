@@ -39,7 +39,15 @@ from pulsar_conformance.reference.shedding import (
 )
 from pulsar_conformance.reference.threshold import Levels
 
-TRANSFER_NUMBERS = (TRANSFER_TARGET, HITS, MAX_BROKERS, DELAY, LIFETIME, TOP, OVERLOAD_THRESHOLD)
+TRANSFER_NUMBERS = (
+    TRANSFER_TARGET,
+    HITS,
+    MAX_BROKERS,
+    DELAY,
+    LIFETIME,
+    TOP,
+    OVERLOAD_THRESHOLD,
+)
 """The numeric settings of TransferShedder."""
 
 MINUTE = 60
@@ -68,7 +76,7 @@ class Balance:
 
     @cached_property
     def mean(self) -> Percent:
-        """The mean load."""
+        """The mean load of the brokers, in percent."""
         return total(self.load.values()) / len(self.load)
 
     @cached_property
@@ -158,7 +166,7 @@ class TransferPlan:
     @property
     def obstacle(self) -> str:
         """The reason for moving nothing; empty if bundles may move. [TRANSFER-06, -11, -13]"""
-        if skipped := _skipped(self.cycle, self.past, exact(0)):
+        if skipped := _why_skipped(self.cycle, self.past, exact(0)):
             return skipped
         if not self.balance.uneven:
             return "the load is even enough"
@@ -208,14 +216,14 @@ def hits_after(one: Past, past: Sequence[Past], before: int) -> int:
     if one.hits is not None:
         return one.hits
     uneven = Balance.of(one.cycle).uneven
-    skipped = _skipped(one.cycle, past, one.ago)
+    skipped = _why_skipped(one.cycle, past, one.ago)
     if one.unloads or not (skipped or uneven):
         return 0
     return before if skipped else before + 1
 
 
-def _skipped(cycle: Cycle, past: Sequence[Past], ago: Minutes) -> str:
-    """Return why the cycle that ran `ago` minutes earlier was skipped; empty if it was not.
+def _why_skipped(cycle: Cycle, past: Sequence[Past], ago: Minutes) -> str:
+    """Return why TransferShedder skips the cycle of `ago` minutes earlier; empty if it does not.
 
     [TRANSFER-11, -13]
     """

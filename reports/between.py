@@ -56,7 +56,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Write a page and the cases for each pair of releases. Return 0, or 2 on failure."""
     parser = argparse.ArgumentParser(prog="changes", description=__doc__)
     parser.add_argument(
-        "--to", type=Path, default=TO, metavar="DIR", help="the folder for the pages (%(default)s)"
+        "--to",
+        type=Path,
+        default=TO,
+        metavar="DIR",
+        help="the folder for the pages (%(default)s)",
     )
     to = parser.parse_args(argv).to.absolute()
     to.mkdir(parents=True, exist_ok=True)

@@ -125,7 +125,10 @@ def default_in(name: str, release: str) -> Value | None:
 
 
 def was_added_by(name: str, version: str) -> bool:
-    """Return false if a version is older than the first versions known to have a setting."""
+    """True if a setting was added in a version or earlier, or if it is unknown when it was added.
+
+    The data name the first version with the setting in each line of releases.
+    """
     firsts: Sequence[str] = broker_data()["first"].get(name, ())
     return not firsts or not precedes(version, firsts)
 

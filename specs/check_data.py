@@ -215,7 +215,7 @@ def _check_names(
             raise sheet.error((of, key, index), f"{of}: {problem}")
 
 
-MAX_UNTESTABLE = 5
+MAX_UNTESTABLE_RULES = 5
 """Maximum number of documented rules that no check tests."""
 
 
@@ -234,8 +234,8 @@ def check_rules(specs: Specs, sheets: Iterable[Sheet]) -> None:
             problem = "any_operation is for several operations; remove it"
             raise sheet.error((index, "any_operation"), f"{rule.id}: {problem}")
         untestable += rule.word == "untestable"
-        if untestable > MAX_UNTESTABLE:
-            problem = f"is one untestable rule too many; at most {MAX_UNTESTABLE} are allowed"
+        if untestable > MAX_UNTESTABLE_RULES:
+            problem = f"is one untestable rule too many; at most {MAX_UNTESTABLE_RULES} are allowed"
             raise sheet.error((index, "untestable"), f"{rule.id}: {problem}")
 
 

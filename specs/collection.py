@@ -222,7 +222,7 @@ class Specs:
     def rules_matching(self, pattern: str) -> tuple[Rule, ...]:
         """Return the rules whose IDs match a pattern such as `OVERLOAD-*`, in order.
 
-        Raises UnknownName, with similar areas or IDs, if no rule matches.
+        Errors: `UnknownName`, with similar areas or IDs, if no rule matches.
         """
         found = tuple(rule for name, rule in self.rules.items() if fnmatchcase(name, pattern))
         if not found:

@@ -58,7 +58,9 @@ class JudgedVersion:
     """The version that the user named; `version` is the judged version nearest to it."""
 
     def differences(self, settings: Mapping[str, Any]) -> tuple[str, ...]:
-        """Return sentences on the differences that matter with a cluster's settings."""
+        """Return clauses on how this version differs from its profile, for differences that have an
+        effect under these settings.
+        """
         found = [
             default_clause(name, value)
             for name, value in self.defaults.items()

@@ -165,7 +165,7 @@ class Reading:
 
     @property
     def values(self) -> tuple[str, ...]:
-        """The values of its alternatives."""
+        """The values of the reading's alternatives."""
         return tuple(alternative.value for alternative in self.alternatives)
 
     @property

@@ -15,7 +15,7 @@ GAP = 2
 """Number of blanks between two columns."""
 
 NO_BREAK = "\N{NO-BREAK SPACE}"
-UNIT = re.compile(r"(?<=\d) (?=%|[KMG]?B/s|msg/s)")
+SPACE_BEFORE_UNIT = re.compile(r"(?<=\d) (?=%|[KMG]?B/s|msg/s)")
 
 
 def paragraph(
@@ -27,7 +27,7 @@ def paragraph(
     """
     blanks = " " * indent
     lines = wrap(
-        UNIT.sub(NO_BREAK, text),
+        SPACE_BEFORE_UNIT.sub(NO_BREAK, text),
         width,
         initial_indent=blanks if start is None else start,
         subsequent_indent=blanks,
@@ -134,7 +134,9 @@ BREAKS = re.compile("[\t\n]")
 
 
 def printable(text: str, lines: bool = True) -> str:
-    """Escape unprintable characters as `\\x1b`; without `lines`, also escape line ends."""
+    """Escape unprintable characters, such as ESC as `\\x1b`; without `lines`, also tabs and line
+    ends.
+    """
     text = UNPRINTABLE.sub(_escaped, text)
     return text if lines else BREAKS.sub(_escaped, text)
 

@@ -80,7 +80,7 @@ class Reply:
 
     @property
     def read(self) -> Any:
-        """The body, parsed as JSON. Errors: ValueError."""
+        """The body, parsed as JSON. Errors: `ValueError`."""
         return json.loads(self.body)
 
     @property

@@ -39,7 +39,7 @@ class ObservableCluster(Protocol):
 
     @property
     def brokers(self) -> Container[str]:
-        """The brokers that are up."""
+        """The names of the brokers that are up."""
 
     @property
     def metadata(self) -> BundleSource:

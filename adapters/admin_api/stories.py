@@ -23,7 +23,7 @@ UNLOADS_PARTS = "loadBalancerAutoUnloadSplitBundlesEnabled"
 NOT_FOUND_STATUS, CONFLICT_STATUS = 404, 409
 
 EventFields = Mapping[str, Any]
-"""The fields of an event."""
+"""The fields of a story's event, as in the case."""
 
 
 def word_for_status(status: int) -> str:
@@ -183,7 +183,7 @@ class StoryPlayer(ABC):
         return None
 
     def has_broker(self) -> bool:
-        """True if a broker is up."""
+        """True if at least one broker is up."""
         return True
 
     def set_topic_traffic(self, topic: str, about: EventFields) -> None:  # noqa: B027  not all subclasses can send traffic

@@ -19,7 +19,11 @@ from pulsar_conformance.adapters.errors import CannotLoad
 from pulsar_conformance.adapters.pulsar.configuration import Inexpressible
 from pulsar_conformance.adapters.pulsar.jvm import Java, class_exists, field, java_class
 from pulsar_conformance.reference.answers.stories import named_strategies
-from pulsar_conformance.reference.shedding import ENABLED, TRANSFER_SHEDDER, names_extensible
+from pulsar_conformance.reference.shedding import (
+    ENABLED,
+    TRANSFER_SHEDDER,
+    selects_extensible_manager,
+)
 
 PACKAGE = "org.apache.pulsar.broker.loadbalance.extensions"
 MESSAGE_SECONDS = 20
@@ -237,7 +241,9 @@ def check_story_strategy(case: Mapping[str, Any], manager: str) -> None:
     if manager != "extensible":
         if TRANSFER_SHEDDER in named:
             raise Inexpressible(f"{TRANSFER_SHEDDER} belongs to the extensible load manager")
-    elif named != {TRANSFER_SHEDDER} and not (not named and names_extensible(case["settings"])):
+    elif named != {TRANSFER_SHEDDER} and not (
+        not named and selects_extensible_manager(case["settings"])
+    ):
         raise Inexpressible(
             f"the extensible load manager sheds only with {TRANSFER_SHEDDER}, but the story "
             f"uses {' and '.join(sorted(named)) or 'the default strategy'}"

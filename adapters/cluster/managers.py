@@ -18,7 +18,7 @@ WAIT_SECONDS = 60
 
 
 class LoadManager(ABC):
-    """The load manager of one broker."""
+    """Access to the load manager of one running broker."""
 
     leader: ClassVar[str] = LEADER
     """The metadata node by which the leader is elected."""

@@ -67,7 +67,7 @@ class LiveStory(StoryPlayer):
         return step.answer(self.owners, self._cluster.leader())
 
     def has_broker(self) -> bool:
-        """True if a broker is up."""
+        """True if at least one broker is up."""
         return bool(self._cluster.brokers)
 
     def broker_up(self, about: Mapping[str, Any], _step: ObservedStep) -> None:

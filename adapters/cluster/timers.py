@@ -57,7 +57,7 @@ class Timer:
 
 
 class Timers:
-    """The timers of one broker."""
+    """The scheduled tasks of one broker's executor, which run when the story's clock says so."""
 
     def __init__(self, executor: Java) -> None:
         self._pool = field(executor, "e").get(executor)

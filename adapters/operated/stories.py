@@ -200,10 +200,10 @@ def playable_stories(state: ClusterState) -> Iterator[tuple[str, Row]]:
     up = [{"broker_up": {"broker": broker, "capacity": CAPACITY}} for broker in brokers]
     stories = [
         (OWNERSHIP_RULES, _ownership_events(split=ALGORITHMS in settings)),
-        (GROUP_RULES, _groups(len(brokers))),
+        (GROUP_RULES, _group_events(len(brokers))),
     ]
     if len(brokers) > 1:
-        stories.append((DOMAIN_RULES, _domains(brokers)))
+        stories.append((DOMAIN_RULES, _domain_events(brokers)))
     for rules, events in stories:
         case = {"settings": settings, "events": [*up, *events]}
         if not any(_reasons_not_to_play(state, case)):
@@ -232,7 +232,7 @@ def _ownership_events(*, split: bool) -> list[JSON]:
     ]
 
 
-def _set_group_event(space: str, group: str) -> list[JSON]:
+def _group_member_events(space: str, group: str) -> list[JSON]:
     return [
         {"namespace": {"name": space, "bundles": 1}},
         {"group": {"namespace": space, "group": group}},
@@ -240,23 +240,25 @@ def _set_group_event(space: str, group: str) -> list[JSON]:
     ]
 
 
-def _groups(brokers: int) -> list[JSON]:
+def _group_events(brokers: int) -> list[JSON]:
     """Return events in which one anti-affinity group gets a namespace for each broker, and the
     first of these namespaces then leaves the group.
     """
     alike = [
-        event for number in range(brokers) for event in _set_group_event(f"shop/g{number}", "alike")
+        event
+        for number in range(brokers)
+        for event in _group_member_events(f"shop/g{number}", "alike")
     ]
     leaves = {"group": {"namespace": "shop/g0", "group": "other"}}
     return [
         *alike,
         leaves,
-        *_set_group_event("shop/late", "other"),
-        *_set_group_event("shop/last", "alike"),
+        *_group_member_events("shop/late", "other"),
+        *_group_member_events("shop/last", "alike"),
     ]
 
 
-def _domains(brokers: list[str]) -> list[JSON]:
+def _domain_events(brokers: list[str]) -> list[JSON]:
     """Return events with two failure domains, then none, then the same two, then two that
     overlap.
     """
@@ -267,9 +269,13 @@ def _domains(brokers: list[str]) -> list[JSON]:
     ]
     return [
         *homes,
-        *(event for number in range(2) for event in _set_group_event(f"shop/d{number}", "apart")),
+        *(
+            event
+            for number in range(2)
+            for event in _group_member_events(f"shop/d{number}", "apart")
+        ),
         *({"domain": {"name": name, "brokers": []}} for name in ("north", "south")),
-        *_set_group_event("shop/d2", "apart"),
+        *_group_member_events("shop/d2", "apart"),
         *homes,
         {"domain": {"name": "south", "brokers": [*south, *north]}},
     ]

@@ -84,9 +84,9 @@ def check_instantiable(strategy: str, make: Callable[[], Java], version: str) ->
     except jpype.JException:
         made = ""
     if made != strategy:
-        needed = "a class that is not abstract, with a public constructor without parameters"
+        needed = "a non-abstract class with a public no-argument constructor"
         problem = f"Pulsar {version} cannot instantiate {strategy}{_cause_text(strategy)}"
-        raise CannotLoad(f"{problem}; it must be {needed} that does not fail")
+        raise CannotLoad(f"{problem}; it must be {needed}, which must not fail")
 
 
 def _cause_text(strategy: str) -> str:

@@ -63,7 +63,7 @@ class Release:
 
     @cached_property
     def configurations(self) -> Configurations:
-        """The builder of configurations."""
+        """The builder of broker configurations from the settings of cases."""
         return Configurations({**unconditional_defaults(self.defaults), **self.neutral})
 
     @cached_property

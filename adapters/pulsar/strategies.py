@@ -80,8 +80,8 @@ def find_strategy(asked: str, kinds: Iterable[str], version: str) -> str:
     if full.startswith(EXTENSIBLE):
         raise NoStrategy(
             f"{_simple_name(full)} is a strategy of the extensible manager, so the modular manager "
-            "cannot run it; of the extensible manager's strategies, only TransferShedder is "
-            "supported, as the strategy of a case"
+            "cannot run it; the only such strategy supported is TransferShedder, and only in cases "
+            "that ask for it"
         )
     if not any(_implements(full, kind) for kind in wanted):
         words = " nor ".join(wanted)

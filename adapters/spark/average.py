@@ -149,7 +149,7 @@ def _movable_struct(measure: str, amount: Column) -> Column:
 
 
 def _traffic_in_measure() -> Column:
-    """Return a bundle's traffic in messages or bytes per second, whichever the cycle moves."""
+    """Return a bundle's traffic per second in the cycle's measure: messages or bytes."""
     load = F.col("load")
     return F.when(F.col("avgshedder.measure") == "bytes", load["bytes"]).otherwise(load["messages"])
 

@@ -26,9 +26,10 @@ def run_in_background(work: Callable[[], Made], name: str) -> Future[Made]:
 
 
 def run_within(seconds: float, work: Callable[[], Made]) -> Made:
-    """Run work in another thread and return its result. Errors: TimeoutError if it takes too long.
+    """Run work in another thread and return its result.
 
     Without a time limit, a Spark Connect client would retry for minutes if its server is gone.
+    Errors: `TimeoutError` if the work takes too long.
     """
     promised = run_in_background(work, "within")
     if not wait([promised], seconds).done:

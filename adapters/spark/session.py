@@ -124,7 +124,7 @@ TARGETS = re.compile(r"local(\[(\*|[1-9]\d{0,3})\])?|spark://[^\s/]+|sc://[^\s/]
 
 
 def check_target(target: str, adapter: str) -> None:
-    """Raise AdapterError unless `target` is a Spark target such as local[4] or sc://HOST:PORT."""
+    """Raise `AdapterError` unless `target` is a Spark target such as local[4] or sc://HOST:PORT."""
     if target != SUBMITTED_TARGET and not TARGETS.fullmatch(target):
         hint = "give local[4], local[*] for all cores, spark://HOST:PORT, or sc://HOST:PORT"
         raise AdapterError("start", f"{target!r} is not a Spark target", hint, "", adapter)
@@ -135,7 +135,7 @@ def acquire(target: str, adapter: str, options: Mapping[str, str] = MappingProxy
 
     The target is `SUBMITTED_TARGET`, or a text such as `local[2]`, `spark://host:port` or
     `sc://host:port`. `options` override the suite's settings if Spark is started here; a running
-    Spark keeps its own. Raises AdapterError if Spark cannot be reached or started, or if the
+    Spark keeps its own. Errors: `AdapterError` if Spark cannot be reached or started, or if the
     process uses another Spark.
     """
     check_target(target, adapter)
@@ -188,7 +188,7 @@ def acquire_in_background(target: str, adapter: str) -> Future[Spark]:
 def start_java(target: str, adapter: str, options: Mapping[str, str]) -> None:
     """Start the Java process that `acquire` will need, if any, in the background.
 
-    Modules can be imported in the seconds that this takes. Raises AdapterError like `acquire`.
+    Modules can be imported in the seconds that this takes. Errors: the same as for `acquire`.
     """
     check_target(target, adapter)
     if target != SUBMITTED_TARGET and not _is_remote(target) and _PROCESS.running is None:
@@ -276,7 +276,7 @@ def _is_remote(target: str) -> bool:
 
 
 def check_installed(target: str, adapter: str) -> None:
-    """Raise AdapterError if this machine lacks something that Spark at this target needs."""
+    """Raise `AdapterError` if this machine lacks something that Spark at this target needs."""
     problem = pyspark_problem() if _is_remote(target) else spark_problem()
     if problem:
         asked = adapter.partition(":")[0] == "spark"

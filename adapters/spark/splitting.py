@@ -43,7 +43,7 @@ def cut_between_topics(hashes: Column) -> Column:
     """Return an array with the cut that divides topics most equally; empty if there is none.
 
     The cut is half-way between two topics. If the number of topics is odd, the upper part gets one
-    topic more. Topics with equal hashes are not separated. No lambda refers to the sorted array,
+    more topic. Topics with equal hashes are not separated. No lambda refers to the sorted array,
     because Spark would sort it for each element. [SPLIT-11]
     """
     count, in_order = F.size(hashes), F.array_sort(hashes)
@@ -192,5 +192,5 @@ def refusal_reason(
             at_positions & (by != "admin"),
             F.lit(f"{POSITIONS} can be requested only over the admin API"),
         )
-        .when(upper - lower == 1, F.lit("no position lies inside the bundle"))
+        .when(upper - lower == 1, F.lit("the bundle is too small to split"))
     )

@@ -25,7 +25,7 @@ A task takes about a minute; its job takes another 20 ms.
 
 @contextmanager
 def start_in_background(place: str) -> Iterator[None]:
-    """Start Spark in the background, for tasks later in the block. Raises AdapterError."""
+    """Start Spark in the background, for tasks later in the block. Errors: `AdapterError`."""
     starting = acquire_in_background(place, "--spark")
     try:
         yield
@@ -39,7 +39,7 @@ def results_of_tasks(
     """Yield each input with its result as soon as the result is known, in any order.
 
     Spark repeats the task of an executor that is lost. No more than `MAX_JOBS` results are held at
-    a time. Raises AdapterError if Spark cannot be used or a task keeps failing.
+    a time. Errors: `AdapterError` if Spark cannot be used or a task keeps failing.
     """
 
     with spark_acquired(place, "--spark") as spark, ThreadPoolExecutor(MAX_JOBS) as threads:

@@ -83,8 +83,8 @@ def _ownership_changes(
 def _cause_by_shed_count(released: int, before: ObservedState, now: ObservedState) -> str:
     """Return the cause of `released` unloads that neither a split nor a stopped broker explains.
 
-    The leader counts the bundles that it sheds. The cause is shedding if it counted as many bundles
-    as were unloaded, admin if it counted none, and otherwise unknown.
+    The leader counts the bundles that it sheds. The cause is `shedding` if it counted as many
+    bundles as were unloaded, `admin` if it counted none, and otherwise `unknown`.
     """
     if before.shed is None or now.shed is None or before.leader != now.leader:
         return "unknown"
@@ -128,8 +128,8 @@ def attribute_to_shedding(entries: list[Entry], shed: float) -> None:
     """Set the cause of unexplained unloads by the number of bundles that the leader newly counted
     as shed.
 
-    The cause is shedding if `shed` equals the number of unexplained unloads, and unknown if it is
-    another number. If `shed` is 0, nothing changes.
+    The cause is `shedding` if `shed` equals the number of unexplained unloads, and `unknown` if it
+    is another number. If `shed` is 0, nothing changes.
     """
     unexplained = list(filter(_is_unexplained, entries))
     if shed > 0 and unexplained:

@@ -38,9 +38,7 @@ def imported_cluster(found: ImportedData) -> str:
 
 
 def reported_versions(found: ImportedData) -> list[str]:
-    """Return the versions of Pulsar that the load reports in the sources name, the most frequent
-    first.
-    """
+    """Return the versions of Pulsar named in the sources' load reports, most frequent first."""
     reports = [report for _, _, report in found.reports]
     reports += [one["report"] for _, one in found.records if isinstance(one.get("report"), dict)]
     named = Counter(str(one.get("brokerVersionString") or "") for one in reports)

@@ -205,7 +205,7 @@ def _read_settings(file: str | None, profile: str | None) -> SettingsRead:
     read = read_settings(Path(file), version_for_settings(Path(file), profile=profile) or None)
     if not _documented(read):
         raise BadSetting(
-            f"--settings {file}: it has no documented setting of load balancing; give a broker.conf"
+            f"--settings {file}: it has no documented load balancing setting; give a broker.conf"
         )
     return read
 

@@ -221,7 +221,11 @@ def _run(args: argparse.Namespace) -> int:
     if args.moves and args.smallest:
         raise BadWorld("--moves cannot be combined with --smallest, which always shows moves")
     args.strategy = args.strategy and short_name(args.strategy)
-    if WITHOUT_OWN.fullmatch(args.adapter) and args.strategy not in (None, "", *OF_DOCUMENTS):
+    if WITHOUT_OWN.fullmatch(args.adapter) and args.strategy not in (
+        None,
+        "",
+        *OF_DOCUMENTS,
+    ):
         choice = suggest_names(args.strategy, OF_DOCUMENTS)
         raise BadWorld(f"{args.adapter}: it does not offer {args.strategy}; {choice}")
     if args.smallest:

@@ -47,7 +47,7 @@ REPORTED_CHANGE = 0.1
 MAX_ASSIGNMENT_TIMES = 400
 """Maximum number of different times at which the bundles of a stopped broker are assigned."""
 
-Pairs = list[tuple[str, str]]
+UnloadPairs = list[tuple[str, str]]
 """Unloads in the order of decision: pairs of a broker and the bundle that it unloads."""
 
 
@@ -157,7 +157,7 @@ class ClusterHistory:
         brokers = {name: {each: said[each] for each in SHEDDING_FIELDS} for name, said in known}
         return self.memory.shedding_question(now, None, brokers)
 
-    def ask_adapter(self, case: Json) -> Pairs:
+    def ask_adapter(self, case: Json) -> UnloadPairs:
         """Return the unloads that the adapter answers for a cycle; none without an adapter.
 
         Errors: `BadFleet` if the answer is not a list of unloads.
@@ -170,7 +170,7 @@ class ClusterHistory:
             raise BadFleet(f"--decided-by: {problem}")
         return [(one["broker"], one["bundle"]) for one in answer["unload"]]
 
-    def unload(self, pairs: Pairs, now: int) -> None:
+    def unload(self, pairs: UnloadPairs, now: int) -> None:
         """Unload bundles, and assign each to the broker with the least traffic at that time."""
         traffic = {name: throughput_of(said) for name, said in self.live_reports().items()}
         period = (now // SECOND - self.fleet.period_start(0)) // self.fleet.period_seconds - 1

@@ -142,7 +142,11 @@ class Fleet:
         Half-way through the history, the grace period becomes shorter, unless the user gives one.
         """
         reports = self.report * (REPORT_ON_CHANGE if THRESHOLD in self.troubles else 1)
-        own = {STRATEGY: self.strategy, INTERVAL: self.interval, REPORTS: reports}
+        own = {
+            STRATEGY: self.strategy,
+            INTERVAL: self.interval,
+            REPORTS: reports,
+        }
         both = {**FLEET_DEFAULTS, **own, **self.given}
         first = {name: value for name, value in both.items() if value is not None}
         half = self.periods // 2 // self.cycle_periods * self.cycle_periods

@@ -82,7 +82,7 @@ def earliest_time(rows: DataFrame, time: str) -> datetime:
 
 
 class TableDifference(NamedTuple):
-    """First change in each cluster: in any column, and in columns that are not ignored."""
+    """Times of the first changes in each cluster: in all columns, and in relevant columns only."""
 
     any: RebuildTimes
     relevant: RebuildTimes

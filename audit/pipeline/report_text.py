@@ -197,7 +197,7 @@ def difference_lines(compared: Json, profile: str) -> Iterator[str]:
 
 
 def overall_verdict(found: Json) -> str:
-    """Return the last line of the report: the number of faults, or that there are none."""
+    """Return the last line of the report, with the number of faults."""
     total, follow = fault_count(found), found["follow"]
     if total:
         more = f", {follow} of them consequences of others" if follow else ""

@@ -195,7 +195,10 @@ def tables_by_documents(tables: Tables, plan: AuditPlan, documented: AuditPlan) 
 
 
 SPLITS = "split_findings"
-SHARED_SETTINGS, SHARED_READINGS = (INTERVAL, REPORT_AGE), ("kilobyte", "grace-of")
+SHARED_SETTINGS, SHARED_READINGS = (
+    (INTERVAL, REPORT_AGE),
+    ("kilobyte", "grace-of"),
+)
 """Settings and readings that must be equal for a release and its documents to share tables."""
 
 

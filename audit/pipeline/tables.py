@@ -97,7 +97,7 @@ class AuditTable:
 
 @dataclass(frozen=True)
 class RecordsTable(AuditTable):
-    """A table built from `records`."""
+    """A silver table, built from the table `records` alone."""
 
     build: Callable[[DataFrame], DataFrame] = silver.actions
 

@@ -236,7 +236,7 @@ class Store:
         """Overwrite a table with rows from `keep`; return their number, and other aggregates."""
         if self.shards > 1 and table != RECORDS:
             rows = self._with_few_tasks(rows)
-        return self._write_observed(rows, table, "static", _count(), *observed)
+        return self._write_observed(rows, table, "static", _row_count(), *observed)
 
     def _with_few_tasks(self, rows: DataFrame) -> DataFrame:
         """Spread each day's rows over the tasks that run at a time, in equal shares per shard."""
@@ -282,7 +282,7 @@ class Store:
         before = {row["folder"] for row in there.collect()}
         folders = F.collect_set(folder).alias("folders")
         rows = rows.unionByName(change.unchanged_rows(own, time))
-        told = self._write_observed(rows, table, "dynamic", _count(), folders)
+        told = self._write_observed(rows, table, "dynamic", _row_count(), folders)
         self.forget(table)
         emptied = before - set(told["folders"])
         if emptied:
@@ -384,7 +384,7 @@ def from_day(rows: DataFrame, since: datetime) -> DataFrame:
     return rows.where(day.isNull() | (day >= F.lit(since.date())))
 
 
-def _count() -> Column:
+def _row_count() -> Column:
     return F.count(F.lit(1)).alias("rows")
 
 

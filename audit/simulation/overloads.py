@@ -85,7 +85,9 @@ def _steps_of(derived: Derivation, broker: str) -> list[Step] | None:
 
 
 def _weighted(steps: Iterable[Step], usage: float) -> str:
-    """Return a phrase about a broker's weighted usage; empty if it equals `usage`, in percent."""
+    """Return a phrase with the weighted usage in the steps about a broker; empty if it equals
+    `usage`, in percent.
+    """
     for step in steps:
         percent = PERCENT.match(step.text) if step.label.strip() == "usage" else None
         if percent and abs(float(percent[1]) - usage) > ROUNDING_TOLERANCE:

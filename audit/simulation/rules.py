@@ -81,7 +81,7 @@ def _is_used_more(move: BundleMove, usage: Mapping[str, float]) -> bool:
 
 
 def _exchanged(move: BundleMove, other: BundleMove) -> bool:
-    """True if the other bundle goes from the target of this move to its source."""
+    """True if the other bundle goes the opposite way between the same two brokers."""
     return (move.source, move.target) == (other.target, other.source)
 
 

@@ -63,9 +63,9 @@ NOT_ITS_OWN = "unloaded, though the broker did not report it"
 
 
 def decisions_table(_silver: Silver, made: GoldTables, _plan: AuditPlan) -> DataFrame:
-    """Return the table: the decided rows whose bundles were chosen or unloaded.
+    """Return the table: the rows of `decided_table` whose bundles were chosen or unloaded.
 
-    The other rows, which are most of them, are not stored.
+    All other rows, which are the majority, are not stored.
     """
     return made["broker_decisions"].select(*KEY, "broker", F.inline("decisions"))
 
@@ -198,7 +198,7 @@ LOADS = ("messages", "bytes")
 
 
 def add_unloads(rows: DataFrame, went: DataFrame) -> DataFrame:
-    """Add the unloads to decided rows, and fill in columns of unloads without a decided row.
+    """Add the unloads to rows of `decided_table`, and fill in columns of unloads without a row.
 
     `went` has the rows of `unload_times`.
     """
@@ -239,8 +239,8 @@ def unload_times(shed: DataFrame) -> DataFrame:
 
 
 def with_unloads(rows: DataFrame, done: DataFrame) -> DataFrame:
-    """Add the unloads to decided rows. The unload of a bundle without such a row gets a row of its
-    own.
+    """Add the unloads to rows of `decided_table`. The unload of a bundle without a row gets a row
+    of its own.
     """
     both = rows.join(done.hint("shuffle_hash"), list(UNLOAD_KEY), "full_outer")
     none = F.array().cast("array<timestamp>")

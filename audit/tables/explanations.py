@@ -1,4 +1,4 @@
-"""The reason why each bundle is unloaded or kept, as a column of decided rows."""
+"""A column of the decisions table: the reason why each bundle is unloaded or kept."""
 
 from __future__ import annotations
 

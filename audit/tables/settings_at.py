@@ -14,7 +14,13 @@ REPORT_AGE = "loadBalancerReportUpdateMaxIntervalMinutes"
 MIN_INTERVAL = "loadBalancerReportUpdateMinIntervalMillis"
 SETTINGS = tuple(
     dict.fromkeys(
-        (*shedding.deciding_settings(), *growth.SETTINGS, INTERVAL, REPORT_AGE, MIN_INTERVAL)
+        (
+            *shedding.deciding_settings(),
+            *growth.SETTINGS,
+            INTERVAL,
+            REPORT_AGE,
+            MIN_INTERVAL,
+        )
     )
 )
 """Settings that influence what a leader knows, sheds and splits."""

@@ -143,8 +143,8 @@ def _within(first: float, last: float) -> tuple[int, int]:
 def _judge_assignments(silver: Silver, plan: AuditPlan) -> DataFrame:
     """Judge each assignment of a bundle that had an owner. [CHANNEL-01]
 
-    The assignment is a violation if the former owner is later recorded as owner without having got
-    the bundle back.
+    It is a violation if no unload precedes the assignment, and the former owner is later recorded
+    as still holding the bundle.
     """
     rows = _bundle_events(silver)
     place = F.expr("decode(kind, 'assigned', 1, 'listed', 2, 0)")

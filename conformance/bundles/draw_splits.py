@@ -262,7 +262,7 @@ def automatic(draw: st.DrawFn) -> Trial:
     return Trial.of(SPLIT.id, case)
 
 
-def whole_range_by_range(_random: Random) -> Json:
+def halving_of_whole_range(_random: Random) -> Json:
     """Return a split of the whole hash range in half."""
     return split_case(WHOLE, RANGE, topics=names.topics(Random(0), 4))
 
@@ -277,5 +277,5 @@ def several_positions(random: Random) -> Json:
 AIMED = (
     Aim("split-key", SPLIT.id, split_selected_by_setting(SUPPORTED)),
     aim("split-ways", SPLIT.id, several_positions),
-    aim("range-halves", SPLIT.id, whole_range_by_range),
+    aim("range-halves", SPLIT.id, halving_of_whole_range),
 )

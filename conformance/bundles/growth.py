@@ -189,7 +189,7 @@ def automatic_splits(
     return _draw_growth(grows, full, settings or {})
 
 
-def switched_off() -> st.SearchStrategy[Trial]:
+def splits_switched_off() -> st.SearchStrategy[Trial]:
     """Return a strategy for runs with automatic splits disabled."""
     return automatic_splits(settings={AUTO_SPLIT: False})
 
@@ -334,7 +334,7 @@ def a_namespace_keeps_to_its_maximum(case: Growth, answer: Candidates, expect: E
             expect.that(chosen[namespace] <= room, allowed, f"{chosen[namespace]} more")
 
 
-@SPLIT_CANDIDATES.check("SPLIT-07", draws=switched_off())
+@SPLIT_CANDIDATES.check("SPLIT-07", draws=splits_switched_off())
 def nothing_is_split_when_switched_off(case: Growth, answer: Candidates, expect: Expect) -> None:
     """With automatic splits disabled, nothing is split."""
     if expect.reached(not case.settings.flag(AUTO_SPLIT) and bool(case.candidates)):

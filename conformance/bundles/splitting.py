@@ -59,10 +59,10 @@ def range_halves_are_equal(case: FlatCase, answer: Parts, expect: Expect) -> Non
     """The two parts are equally large; with an odd number of hashes, one part has one more."""
     _assume_not_refused(answer, expect)
     expect.given(case["algorithm"] == RANGE, f"{RANGE} is asked for")
-    _equal_halves(case, answer, expect)
+    _expect_equal_halves(case, answer, expect)
 
 
-def _equal_halves(case: FlatCase, answer: Parts, expect: Expect) -> None:
+def _expect_equal_halves(case: FlatCase, answer: Parts, expect: Expect) -> None:
     bundle = _splittable(case, expect)
     expect.reached()
     expect.that(len(answer.names) == 2, "two parts", answer)
@@ -73,7 +73,7 @@ def _equal_halves(case: FlatCase, answer: Parts, expect: Expect) -> None:
         # Equal numbers of hashes on both sides are the other alternative of the reading.
         expect.that(lower == size(bundle) // 2, f"{size(bundle) // 2} hashes below", answer)
     odd = size(bundle) % 2
-    halves = f"parts of {size(bundle) // 2} hashes{', one of them one more' if odd else ''}"
+    halves = f"parts of {size(bundle) // 2} hashes{', one with one more hash' if odd else ''}"
     expect.that(abs(lower - upper) <= odd, halves, f"{lower} and {upper} hashes: {answer}")
 
 
@@ -217,7 +217,7 @@ def _demand_selected(asked: Sequence[Asked[FlatCase, Parts]], expect: Expect, ke
         as_chosen = answer.names == chosen.names or (free and answer.names != other.names)
         expect.that(as_chosen, f"as {algorithm}: {chosen}", answer)
     elif algorithm == RANGE:
-        _equal_halves(case, answer, expect)
+        _expect_equal_halves(case, answer, expect)
 
 
 @SPLIT.check_together("SPLIT-17", draws=splits.split_selected_by_setting(splits.DEFAULT))

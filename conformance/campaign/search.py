@@ -379,8 +379,8 @@ def search(
 ) -> Results:
     """Run the parts that have no stored result yet; return the results of all parts.
 
-    `run_parts` runs the parts elsewhere; by default, they run in this process, or in two processes
-    if there are many. `report` is called with the number of completed parts. Errors: AdapterError.
+    `run_parts` runs them elsewhere; by default, they run in this process, or in two processes if
+    there are many. `report` is called with the number of completed parts. Errors: `AdapterError`.
     """
     open_parts = {part.text: part for part in parts if not stored.file(part).exists()}
     done = len(parts) - len(open_parts)

@@ -362,7 +362,7 @@ TRAFFIC = tuple(product((1000, 1499, 1500, 1501), (10, 39, 40, 41)))
 
 
 def bounded_worlds() -> tuple[BoundedWorld, ...]:
-    """Return every bounded world."""
+    """Return the bounded worlds that a campaign can search."""
     return (
         shedding_world(
             "OverloadShedder",

@@ -44,8 +44,8 @@ from pulsar_conformance.specs.text import enumerated
 
 MANAGER, STRATEGY = "loadManagerClassName", "loadBalancerLoadSheddingStrategy"
 PLACEMENT = "loadBalancerLoadPlacementStrategy"
-BALANCING, SHEDDING = "loadBalancerEnabled", "loadBalancerSheddingEnabled"
-SPLITTING = "loadBalancerAutoBundleSplitEnabled"
+BALANCING, SHEDDING_ENABLED = "loadBalancerEnabled", "loadBalancerSheddingEnabled"
+AUTO_SPLIT_ENABLED = "loadBalancerAutoBundleSplitEnabled"
 HEAP = "loadBalancerMemoryResourceWeight"
 HEAP_IGNORED = "the modular load manager no longer counts heap memory, whatever its weight"
 MODULAR = "modular"
@@ -305,9 +305,9 @@ def _why_off(
         belongs = EXTENSIBLE if shedding == TRANSFER else MODULAR
         if manager == MODULAR and _short(_full(values, PLACEMENT, version)) == _short(AVG_SHEDDER):
             return ""  # It must match the placement strategy, even if nothing is shed.
-    switch = SHEDDING if setting.strategies else setting.switch
+    switch = SHEDDING_ENABLED if setting.strategies else setting.switch
     if users and manager == MODULAR and placement not in users:
-        switch = BALANCING if MODULAR in users else SHEDDING
+        switch = BALANCING if MODULAR in users else SHEDDING_ENABLED
     bound = setting.name == SIMPLE_PLACEMENT and runs.placement == PACKAGE + AVG_SHEDDER
     bound = bound and not (version and requires_strategy_pair(version))
     if runs.manager == STOPPED and runs.culprit == MANAGER:
@@ -326,9 +326,9 @@ def _why_off(
     if setting.strategies and shedding not in setting.strategies:
         verb = "is set" if shedding == _short(str(values.get(STRATEGY))) else "runs"
         return f"it belongs to {' and '.join(setting.strategies)}, but {shedding} {verb}"
-    if switch == BALANCING and manager == EXTENSIBLE and setting.name != SHEDDING:
+    if switch == BALANCING and manager == EXTENSIBLE and setting.name != SHEDDING_ENABLED:
         switch = ""  # Load data are written even so.
-    if setting.name == SPLITTING and manager == EXTENSIBLE:
+    if setting.name == AUTO_SPLIT_ENABLED and manager == EXTENSIBLE:
         switch = BALANCING  # SplitScheduler needs both settings.
     off = [one for one in (BALANCING, switch) if switch and values.get(one) is False]
     algorithm = _short(_full(values, ALGORITHM, release))
@@ -350,9 +350,9 @@ def parts_in_force(values: Mapping[str, Any], runs: Running) -> frozenset[str]:
     parts = {model.BROKER, runs.manager}
     if runs.manager == MODULAR:
         parts |= {model.PLACING, _own(runs.placement)}
-    if runs.manager == MODULAR and balances and values.get(SPLITTING) is not False:
+    if runs.manager == MODULAR and balances and values.get(AUTO_SPLIT_ENABLED) is not False:
         parts.add(model.SPLITTING)
-    if balances and values.get(SHEDDING) is not False:
+    if balances and values.get(SHEDDING_ENABLED) is not False:
         parts |= {_own(runs.shedding)} if runs.manager in (MODULAR, EXTENSIBLE) else set()
         parts |= {model.SHEDDING} if runs.manager == MODULAR else set()
     return frozenset(parts)

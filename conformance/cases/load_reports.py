@@ -164,7 +164,7 @@ def _newer(one: SavedFile, other: SavedFile, broker: str) -> SavedFile:
     if at is None or then is None or at == then:
         raise BadSnapshot(
             f"{other.path}: there is already a report of {broker}, {one.path}, and their "
-            f"{TIMES[0]} does not tell which is newer; keep one of them"
+            f"{TIMES[0]} fields do not tell which is newer; keep one of them"
         )
     return one if at > then else other
 

@@ -138,12 +138,12 @@ def read_metrics(file: Path) -> ReportsRead:
 def check_metrics(
     place: str, reports: Mapping[str, SavedReport], operation: str, manager: str
 ) -> None:
-    """Raise `BadSnapshot` if a question is not about the load manager that wrote the metrics."""
+    """Raise `BadSnapshot` if an operation does not apply to the manager that wrote the metrics."""
     smoothed = any(one.smoothed is not None for one in reports.values())
     if manager == EXTENSIBLE and operation == USAGE.id:
         raise BadSnapshot(
-            f"{place}: {operation} is about the modular and the simple load manager; the "
-            f"{EXTENSIBLE} one sheds by smoothed usage, which explain --metrics shows"
+            f"{place}: {operation} applies only to the modular and simple load managers, but these "
+            f"brokers run the {EXTENSIBLE} one; explain --metrics shows the usage that it sheds by"
         )
     if smoothed and manager != EXTENSIBLE:
         raise BadSnapshot(
@@ -279,7 +279,7 @@ def _is_wanted(metric: str | None, labels: Mapping[str, str]) -> bool:
 BROKER_LOAD, TOP_BUNDLES = "loadbalancer-broker-load-data", "loadbalancer-top-bundles-load-data"
 """Names of the topics with load data of the extensible load manager."""
 
-CONSUMED = re.compile(
+CONSUMED_MESSAGE = re.compile(
     r"^(?:\w+:\[[^\]\n]*\], )*key:\[(?P<broker>.*?)\], (?:properties:\[.*?\], )?"
     r"content:(?P<content>\{.*\}|null|)[ \t\r]*$",
     re.MULTILINE,
@@ -291,7 +291,7 @@ removes a broker's data (TableViewLoadDataStoreImpl.removeAsync).
 """
 
 MESSAGE_OR_TOPIC = re.compile(
-    rf"{CONSUMED.pattern}|(?P<topic>{BROKER_LOAD}|{TOP_BUNDLES})", re.MULTILINE
+    rf"{CONSUMED_MESSAGE.pattern}|(?P<topic>{BROKER_LOAD}|{TOP_BUNDLES})", re.MULTILINE
 )
 
 EITHER = "either"
@@ -300,7 +300,7 @@ EITHER = "either"
 
 def has_consumed_messages(file: Path) -> bool:
     """True if a file has load data as pulsar-client consume prints it."""
-    return file.is_file() and CONSUMED.search(file.read_text("utf-8", "replace")) is not None
+    return file.is_file() and bool(CONSUMED_MESSAGE.search(file.read_text("utf-8", "replace")))
 
 
 class PrintedMessage(NamedTuple):
@@ -355,9 +355,9 @@ def _latest_messages(file: Path) -> Mapping[str, Mapping[str, Any]]:
     for broker, load in latest[BROKER_LOAD].items():
         if load is not None and EITHER in (load, latest[TOP_BUNDLES].get(broker)):
             raise BadSnapshot(
-                f"{file}: a message without content removes data of {broker}, but its topic is "
-                "unknown; print the topics one after the other, each after a line with its name, "
-                f"{BROKER_LOAD} or {TOP_BUNDLES}"
+                f"{file}: it is unknown whether a message without content removes the load data or "
+                f"the top bundles of {broker}; print one topic after the other, and put a line "
+                f"before its messages: {BROKER_LOAD} or {TOP_BUNDLES}"
             )
     return latest
 

@@ -26,12 +26,11 @@ from pulsar_conformance.conformance.common.trial import Json, Trial
 from pulsar_conformance.conformance.placement.operations import ASSIGN
 from pulsar_conformance.reference.placement import permitted_by
 from pulsar_conformance.reference.ranges import namespace_of
-from pulsar_conformance.reference.released.assignment import PREFER_LATER
+from pulsar_conformance.reference.released.assignment import DOMAINS, PREFER_LATER
 from pulsar_conformance.reference.released.expressions import BadExpression, Expression
 from pulsar_conformance.reference.reports import BUNDLE
 from pulsar_conformance.specs.text import counted
 
-DOMAINS = "failureDomainsEnabled"
 PATTERNS = ("namespaces", "primary", "secondary")
 FAILOVER = ("auto_failover_policy", "autoFailoverPolicy")
 FAILOVER_TYPE = "min_available"
@@ -282,7 +281,8 @@ def placement_question(
             f"no broker owns a bundle of the groups' namespaces: {', '.join(sorted(unused)[:3])}"
         )
     if constraints.domains and DOMAINS not in {**snapshot.settings, **what_if}:
-        notes.append(f"{DOMAINS} is not set, so it is false, and failure domains do not count")
+        unset = f"{DOMAINS} is not set, so it is false"
+        notes.append(f"{unset}, and failure domains do not count")
     brokers, ids = snapshot.brokers, broker_ids(snapshot)
     without_topics: list[Json] = []
     if constraints.policy_of(namespace) is None:

@@ -325,7 +325,8 @@ def adapted_to_version(
             if operation.startswith("shed.") and (why := judged.why_unlike(strategy)):
                 raise BadCase(
                     f"{provided.place}: no profile describes {strategy} of Pulsar {version}: "
-                    f"{why}; give only --judge-by {profile} (Pulsar {version_of_released(profile)})"
+                    f"{why}; for the decision of Pulsar {version_of_released(profile)} instead, "
+                    f"replace --release {version} with --judge-by {profile}"
                 )
             chosen = {STRATEGY: case["strategy"]} if case.get("strategy") else {}
             told = [*judged.differences({**settings, **chosen})]
@@ -385,7 +386,7 @@ def derivations_for(place: str, trial: Trial, model: Model, settings: str = "") 
 
 
 def _how_to_set(setting: str, operation: str, profile: str) -> str:
-    """Return a message that an operation needs a setting, and how it can be given."""
+    """Return the message for a missing setting that an operation needs, with ways to give it."""
     bundled = specs.load()
     line = profile.partition("-")[2]
     of_documents = [f"documented-{line}", *reversed([*bundled.profiles])]

@@ -110,6 +110,6 @@ def _print(pair: Pair, difference: Difference) -> None:
         for rule in broken[:MAX_RULES_LISTED]:
             print(f"    breaks {rule.id}: {rule.title}")
         if len(broken) > MAX_RULES_LISTED:
-            print(f"    breaks {counted(len(broken) - MAX_RULES_LISTED, 'rule')} more")
+            print(f"    breaks {counted(len(broken) - MAX_RULES_LISTED, 'more rule')}")
     if both:
         print("  both answers are allowed: the documents leave this open, or rounding decides")

@@ -142,7 +142,7 @@ def _profiles(_args: argparse.Namespace) -> Iterator[str]:
     for name, profile in known.profiles.items():
         rules = known.rules_of(name)
         left = sum(rule.untestable is not None for rule in rules)
-        more = f"; {counted(left, 'rule')} more cannot be tested" if left else ""
+        more = f"; {counted(left, 'more rule')} cannot be tested" if left else ""
         rows.append((name, f"{len(rules) - left} rules", f"{profile.title}{more}"))
     yield from columns(rows)
 

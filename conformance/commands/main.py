@@ -312,7 +312,7 @@ def _unknown_option(option: str, command: str) -> str:
 
 
 class PlainOutput:
-    """A text stream that escapes unprintable characters as `\\x1b`."""
+    """A text stream that escapes unprintable characters, such as ESC as `\\x1b`."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments: patterns and a profile for defaults, or a file and a release."""
+    """Add the arguments to print the defaults of a profile, or to explain a file of a release."""
     parser.add_argument(
         "pattern",
         nargs="*",

@@ -127,7 +127,9 @@ def _is_named_broker(container: Any) -> bool:
 
 
 def _rank_of_service(name: str, known: dict[str, Any]) -> int:
-    """Return the rank of a compose service's image."""
+    """Return the rank of a compose service's image: `BROKER`, `ANY`, or `OTHER` if it runs another
+    component.
+    """
     if runs_other_component(name, known.get("entrypoint"), known.get("command")):
         return OTHER
     return BROKER if runs_broker(name, known) else ANY

@@ -38,9 +38,9 @@ class NamesUsed(NamedTuple):
     """Names of one kind that occur in an answer and in its case."""
 
     answered: Iterable[str]
-    """The names in the answer."""
+    """The names that the answer uses."""
     known: Iterable[str]
-    """The names in the case; the answer may use only these."""
+    """The names in the case, which are all that the answer may use."""
 
 
 @dataclass(frozen=True)

@@ -79,7 +79,7 @@ class Trial:
 
     @property
     def operations(self) -> frozenset[str]:
-        """The operations of all questions."""
+        """The names of the operations that the questions ask for."""
         return frozenset(question.operation for question in self.questions)
 
     def as_json(self) -> list[Json]:
@@ -163,7 +163,7 @@ def singular(name: str) -> str:
 
 
 def canonical(value: Any) -> str:
-    """Format a JSON value as compact text, with keys in their order in the value."""
+    """Format a JSON value as compact text, without sorting keys."""
     return _ENCODER.encode(value)
 
 

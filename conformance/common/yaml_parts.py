@@ -123,12 +123,12 @@ class FoundInYAML:
 
     @property
     def key(self) -> str:
-        """Return the name without the prefix of variables."""
+        """The name without `PREFIX`."""
         return self.name.removeprefix(PREFIX)
 
     @property
     def bare(self) -> bool:
-        """True for a variable of Pulsar's own image that does not have the prefix."""
+        """True for an environment variable of Pulsar's own image without `PREFIX`."""
         return self.of_image and not self.of_file and not self.name.startswith(PREFIX)
 
     @property

@@ -212,9 +212,8 @@ class Comparison:
     def _smallest_difference(self, difference: Difference, cause: Cause) -> Difference:
         """Return the smallest difference with the same cause.
 
-        If the models predict the cause, the smallest difference is first searched for with the
-        models, which are a thousand times faster than the releases. The result is used if the
-        releases confirm it.
+        If the models predict the cause, the search first asks the models, which are a thousand
+        times faster than the releases. The result is used if the releases confirm it.
         """
 
         def foreseen(candidates: Sequence[Trial]) -> list[bool]:

@@ -194,7 +194,7 @@ class Causes:
         return some if _predicts(self._turned(some), trial, newer) else unread
 
     def _settings_only_newer_reads(self, trial: Trial, answer: Json) -> Iterator[Factor]:
-        """Yield the settings on which the answer depends and that only the newer release has."""
+        """Yield the settings of the newer release alone on which the answer depends."""
         older, newer = self._versions
         for name in trial.questions[0].case.get("settings", {}):
             if is_known(name, newer) and not is_known(name, older):

@@ -51,7 +51,7 @@ class Share:
 
     @property
     def predicted(self) -> int:
-        """Number of cases that the model and the implementation decide equally."""
+        """Number of cases in which the model and the implementation decide alike."""
         return self.asked - sum(self.missed.values())
 
     @classmethod

@@ -10,7 +10,7 @@ from pulsar_conformance.conformance.cases.effects import (
     BALANCING,
     KINDS,
     MODULAR,
-    SHEDDING,
+    SHEDDING_ENABLED,
     STOPPED,
 )
 from pulsar_conformance.conformance.cases.settings import SettingsRead
@@ -205,7 +205,7 @@ def _matters(now: SettingsRead, upgraded: SettingsRead, name: str, value: Any) -
 
 def _may_shed(found: SettingsRead) -> bool:
     """True if no setting turns shedding off."""
-    return all(found.values.get(one) is not False for one in (BALANCING, SHEDDING))
+    return all(found.values.get(one) is not False for one in (BALANCING, SHEDDING_ENABLED))
 
 
 def _changes_of_settings(

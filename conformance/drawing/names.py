@@ -26,7 +26,7 @@ def topics(random: Random, count: int, namespace: str = "t/ns") -> list[str]:
 
 
 def partitions(random: Random, count: int) -> list[str]:
-    """Return the partitions of one topic."""
+    """Return `count` partitions of one topic, numbered from 0."""
     [topic] = topics(random, 1)
     return [f"{topic}-partition-{number}" for number in range(count)]
 

@@ -194,7 +194,7 @@ def _single_question_trial(question: Question) -> Trial:
 
 @dataclass(frozen=True)
 class AskedTrials:
-    """All trials that an implementation is asked."""
+    """The trials that an implementation is asked: to judge rules, and to determine readings."""
 
     before: ResolvedReadings
     """The readings, as far as they were known before anything was asked."""

@@ -116,7 +116,7 @@ class Run:
         """Confirm the findings about a rule and return its verdict."""
         blank = Verdict(rule.id, self.adapter, self.profile, rule.level, "pass")
         if rule.id not in checks():
-            return replace(blank, verdict="error", why="the rule is testable and has no check")
+            return replace(blank, verdict="error", why="the rule is testable, but has no check")
         try:
             deviation = self.plan.deviation(rule.id, *self.implementation.names)
             why = self.implementation.why_not_offered(rule)

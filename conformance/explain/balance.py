@@ -74,9 +74,10 @@ def balance_lines(data: LoadData, given: Mapping[str, Any], release: str | None)
 def changed_lines(
     data: LoadData, given: Mapping[str, Any], before: Mapping[str, Any], release: str | None
 ) -> Iterator[str]:
-    """Yield the leader's decision without the changed settings, or that the changes do not matter.
+    """Yield the leader's decision under `before`, the settings without the changes.
 
-    `given` has the settings with the changes, and `before` the settings without them.
+    If the decision under `given`, the settings with the changes, is the same, yield only a remark
+    that the changes do not affect it.
     """
     at = release or known_releases()[-1]
     if _decision(data, given, at) == _decision(data, before, at):
@@ -189,8 +190,8 @@ def _answer_lines(state: LoadState, settings: Mapping[str, Any]) -> Iterator[str
         )
         if not state.rules.transfers:
             yield from paragraph(
-                f"{TRANSFERS} is false: bundles are unloaded without a destination, and none are "
-                "swapped",
+                f"{TRANSFERS} is false: bundles are unloaded without a destination, and "
+                "none are swapped",
                 2,
             )
     for number, one in enumerate(pairs):
@@ -208,7 +209,10 @@ def _answer_lines(state: LoadState, settings: Mapping[str, Any]) -> Iterator[str
 
 
 def _namespaces_under_policies(state: LoadState, pairs: Sequence[LoadPair]) -> list[str]:
-    """Return the namespaces under policies that have bundles to unload, if policies are applied."""
+    """Return the namespaces with policies from which bundles are unloaded.
+
+    The list is empty if bundles of namespaces with policies stay.
+    """
     bound = state.data.bound or {} if state.rules.with_policies else {}
     moved = (row.bundle for one in pairs for row in one.rows if row.outcome != STAYS)
     return [*dict.fromkeys(one for one in map(namespace_of, moved) if one in bound)]

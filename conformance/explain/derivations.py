@@ -150,7 +150,7 @@ def case_lines(provided: ProvidedQuestions, options: ExplainOptions) -> Generato
         *_unsampled_notes(trial),
         *settings_notes(trial, model),
         *without_effect_notes(changed, model, version, options.named),
-        *_unchanged_notes(trial, options.settings),
+        *_nic_speed_notes(trial, options.settings),
         *history_notes(trial),
         *_traffic_notes(trial, model),
     )
@@ -183,7 +183,7 @@ def _defaults_lines(
         yield from paragraph(line, 2)
 
 
-def _unchanged_notes(trial: Trial, given: Mapping[str, Any]) -> Iterator[str]:
+def _nic_speed_notes(trial: Trial, given: Mapping[str, Any]) -> Iterator[str]:
     """Yield a note if a setting on the command line would have changed the load reports."""
     if NIC_SPEED in given and any(
         operation.startswith("shed.") for operation, _ in trial.questions

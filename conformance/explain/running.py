@@ -171,8 +171,8 @@ def settings_notes(trial: Trial, model: Model) -> Iterator[str]:
     off = any(isinstance(one, dict) and one.get(BALANCING) is False for one in settings)
     if off and not specs.load().profiles[model.profile].released:
         yield (
-            f"{BALANCING} is false, so a release sheds nothing; the setting is undocumented, "
-            "and the answer below ignores it"
+            f"{BALANCING} is false, so a release sheds nothing; the setting is "
+            "undocumented, and the answer below ignores it"
         )
 
 

@@ -347,7 +347,7 @@ def the_first_sample_overwrites(case: SampledBundle, answer: Averages, expect: E
 
 @AVERAGE.check("DATA-07", draws=any_number())
 def the_samples_are_counted(case: SampledBundle, answer: Averages, expect: Expect) -> None:
-    """The answer's number of samples is that of all samples, or the window's size if smaller."""
+    """The answer counts all samples or, if the window is smaller, as many as fit into it."""
     for frame, known in answer.items():
         expect.reached()
         counted = samples_counted(len(case.samples), case.window(frame))

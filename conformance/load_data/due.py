@@ -371,7 +371,7 @@ def no_more_than_allowed(case: MeasuredBundles, named: frozenset[str], expect: E
 
 @TOP.check("REPORT-19", draws=measured_bundles())
 def reports_are_filled(case: MeasuredBundles, named: frozenset[str], expect: Expect) -> None:
-    """A report has the maximum number of bundles, or all bundles with traffic if they are fewer."""
+    """A report has the maximum number of bundles, or all bundles with traffic if that is fewer."""
     most = case.most
     if most is not None and expect.reached(bool(case.busy)):
         least = min(most, len(case.busy))

@@ -68,7 +68,7 @@ class ChannelTurn(NamedTuple):
         return self.change.source not in (None, has)
 
     def demand(self, counts: bool, expect: Expect) -> None:
-        """Demand that the change takes effect (if `counts`) or is ignored; the rule is reached."""
+        """Reach the rule; demand that the change takes effect if `counts`, or else is ignored."""
         expect.reached()
         wanted, found = ("counts" if one else "is ignored" for one in (counts, self.counts))
         allowed = f"{self.bundle} is {self.before or 'without an entry'}: {self.change} {wanted}"
@@ -222,7 +222,7 @@ def channel_logs(
     conflicts: Sequence[str] = CONFLICTS,
     whole: float = 0.7,
 ) -> Trial:
-    """Draw logs of changes, mixed with `conflicts`; a share `whole` does not end early."""
+    """Draw logs of changes, mixed with `conflicts`; all but a share `whole` of them end early."""
     random, logs = draw(randoms), []
     units = {UPPER: _unit(change_of(UPPER, "owned", random.choice(BROKERS)))}
     for index in range(draw(st.integers(1, 3))):

@@ -90,7 +90,7 @@ def _place_others(random: Random, case: Json, evenly: bool) -> Json:
 
 
 def even(random: Random) -> Json:
-    """Return a case whose other namespaces were placed one by one as documented."""
+    """Return a case in which all other namespaces were placed as documented, one by one."""
     world = _unserved(random, _sizes(random), random.choice((0, 1, 2, 3, 4, 7, 20)))
     return _place_others(random, world, evenly=True)
 
@@ -100,7 +100,7 @@ SHARE_WITH_MANY_NAMESPACES = 0.04
 
 
 def uneven(random: Random) -> Json:
-    """Return a case whose other namespaces were placed at random, unevenly."""
+    """Return a case in which all other namespaces were placed unevenly, at random."""
     if random.random() < SHARE_WITH_MANY_NAMESPACES:
         return _many_namespaces(random)
     case = _place_others(
@@ -309,7 +309,7 @@ def serve_other_bundles(case: Json, random: Random) -> None:
         _serve(case, name, NAMESPACE, index, ahead=random.random() < 0.2)
 
 
-def limit_topics(case: Json, random: Random) -> None:
+def set_topics_near_maximum(case: Json, random: Random) -> None:
     """Give each broker a number of topics just below, at, or above the maximum."""
     most = random.choice((None, 10, 1000))
     if most is not None:

@@ -130,7 +130,7 @@ def another_primary_list_unloads(case: ChangedPolicy, unloaded: Unloaded, expect
 
 @CHANGE.check("ISOLATION-03", draws=changed_policies(("all_matching",)))
 def all_matching_unloads_all(case: ChangedPolicy, unloaded: Unloaded, expect: Expect) -> None:
-    """With the scope all_matching, all namespaces matched by old or new regexes are unloaded."""
+    """With the scope `all_matching`, all namespaces matched by old or new regexes are unloaded."""
     expect.given(case.scope == "all_matching", "the scope is all_matching")
     every = case.regexes("old") | case.regexes("new")
     _unload(case.matching_wholly(every), unloaded, expect, "the scope is all_matching")
@@ -138,7 +138,7 @@ def all_matching_unloads_all(case: ChangedPolicy, unloaded: Unloaded, expect: Ex
 
 @CHANGE.check("ISOLATION-04", draws=changed_policies(("none",)))
 def none_unloads_nothing(case: ChangedPolicy, unloaded: Unloaded, expect: Expect) -> None:
-    """With the scope none, no namespace is unloaded."""
+    """With the scope `none`, no namespace is unloaded."""
     if expect.reached(case.scope == "none"):
         expect.nothing(sorted(unloaded), "the scope is none")
 

@@ -109,7 +109,7 @@ class Placing:
 
     @cached_property
     def candidates(self) -> dict[str, ComparedBroker]:
-        """The candidates, by name."""
+        """The compared values of each candidate."""
         return {one.name: one for one in self.comparison.candidates}
 
     @cached_property

@@ -238,18 +238,18 @@ def busy_in_one_window(random: Random) -> Json:
 
 
 def report_differs_from_bundles(random: Random) -> Json:
-    """Return a case of an overloaded broker that reports more or less than its bundles carry.
+    """Return a case of an overloaded broker whose reported traffic is not its bundles' total.
 
-    It reports three times or one third of their traffic.
+    It reports three times or one third of that total.
     """
     return _with_changed_report(random, _overloaded(_sizes(random, 12)))
 
 
 def report_differs_above_the_average(random: Random) -> Json:
-    """Return a case of a broker above the average that reports more or less than its bundles.
+    """Return a case of a broker above the average whose reported traffic is not its bundles' total.
 
-    It reports three times or one third of their traffic. Depending on the alternative, it must shed
-    36 to 67 percent of its traffic.
+    It reports three times or one third of that total. Depending on the readings `threshold-target`
+    and `threshold-released`, it must shed 36 to 67 percent of its traffic.
     """
     brokers = [(60, _sizes(random, 12)), (10, []), (5, [])]
     return _with_changed_report(random, _case("ThresholdShedder", {SHEDDER_THRESHOLD: 10}, brokers))

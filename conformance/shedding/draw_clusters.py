@@ -64,11 +64,11 @@ class Traffic:
 
 
 def decisive_traffic(random: Random, need: Need) -> Traffic:
-    """Return traffic for which a need that is wrong by `need.step` percent sheds other bundles.
+    """Return bundles' traffic such that a need wrong by `need.step` percent sheds other bundles.
 
-    The bundles that are shed first add up to less than a step below the need. With the next bundle,
-    the sum exceeds the need by less than a step, and so does the sum with one more bundle. Messages
-    and bytes lead to the same decision.
+    The bundles that go first fall short of the need by less than a step. With the next bundle, the
+    sum exceeds the need by less than a step, and so does the sum with one more bundle. Messages and
+    bytes lead to the same decision.
     """
     percent, step = need.percent, need.step
     short = percent - step * random.uniform(0.1, 0.9)

@@ -224,7 +224,7 @@ def strategy_in_settings(random: Random, case: Json) -> Json:
 
 
 def without_strategy(_random: Random, case: Json) -> Json:
-    """Return the case without a strategy."""
+    """Return the case with null as its strategy, so that the settings select one."""
     return {**case, "strategy": None}
 
 

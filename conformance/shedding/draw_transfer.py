@@ -218,7 +218,10 @@ def one_condition(random: Random) -> Json:
 def without_transfers(random: Random) -> Json:
     """Return an unbalanced cycle with transfers disabled."""
     found = one_condition(random)
-    return {**found, "settings": {**found["settings"], TRANSFERS: random.choice((False, "false"))}}
+    return {
+        **found,
+        "settings": {**found["settings"], TRANSFERS: random.choice((False, "false"))},
+    }
 
 
 def few_brokers(random: Random) -> Json:
@@ -308,7 +311,10 @@ def top_bundles(random: Random) -> Json:
     loads, settings = _unbalanced_loads(random)
     most = random.choice((1, 2, 3))
     shares = ((3, 4, 5, 6, 7, 8, 27, 40), (5, 6, 7, 8, 9, 10, 15, 40))
-    return {"settings": {**settings, TOP: most}, **cluster(random, loads, shares=shares)}
+    return {
+        "settings": {**settings, TOP: most},
+        **cluster(random, loads, shares=shares),
+    }
 
 
 def _row(random: Random, uneven: Sequence[bool], minutes: Sequence[float]) -> list[Json]:

@@ -318,7 +318,7 @@ def sheds_by(cycle: SheddingCycle, strategy: str) -> bool:
 
 
 def is_determined(case: SheddingCycle, _readings: Readings) -> bool:
-    """True if shedding is off, or if no bundles of a broker tie and the decision is certain."""
+    """True if shedding is off, or if the decision is certain and no broker has bundles that tie."""
     if not case.settings.flag(ENABLED):
         return True
     decides, brokers = STRATEGIES.get(case.strategy), case.brokers.values()
@@ -332,7 +332,7 @@ def is_determined(case: SheddingCycle, _readings: Readings) -> bool:
 def _all_differ(rates: Iterable[Rates]) -> bool:
     """True if no two rates are equal in messages or bytes."""
     known = list(rates)
-    return not _tied(one.messages for one in known) and not _tied(one.throughput for one in known)
+    return not (_tied(r.messages for r in known) or _tied(r.throughput for r in known))
 
 
 def _never_exactly_enough(case: SheddingCycle, broker: Broker, need: Rate) -> bool:

@@ -250,7 +250,7 @@ class CyclesInARow:
         return self._cycle({**now, "brokers": brokers, "recentlyUnloaded": recent})
 
     def _unloaded_before(self, unloads: Sequence[Iterable[str]]) -> dict[str, Minutes]:
-        """Return the minutes since the last unload of each bundle, made or listed so far."""
+        """Return the minutes since each bundle's last unload: one of `unloads`, or a listed one."""
         now = self._clocks[len(unloads)]
         found: dict[str, Minutes] = {}
         for index, clock in enumerate(self._clocks[: len(unloads) + 1]):
@@ -312,7 +312,7 @@ class LoadsOfCycle:
 
     @cached_property
     def mean(self) -> Percent:
-        """The mean load."""
+        """The mean load of the brokers, in percent."""
         return total(self.load.values()) / len(self.load)
 
     @cached_property
@@ -381,7 +381,8 @@ class LoadsOfCycle:
 
     def _has_small_bundle(self, broker: Broker, share: Fraction) -> bool:
         """True if a broker can certainly move a bundle with less than `share` of its traffic."""
-        limit, top = share * self.cycle.rates_of(broker).throughput, self.cycle.settings.number(TOP)
+        limit = share * self.cycle.rates_of(broker).throughput
+        top = self.cycle.settings.number(TOP)
         measured = map(self.cycle.measured, self.cycle.movable(broker))
         movable = [rates.throughput for rates in measured if rates]
         return any(0 < one < limit for one in movable) and 2 < len(movable) <= top
@@ -395,6 +396,5 @@ def age_of(cycle: SheddingCycle, broker: str) -> Fraction:
 def is_restricted(cycle: SheddingCycle) -> bool:
     """True if policies, exclusions or missing data could keep bundles from moving."""
     excluded = cycle.settings.given.get(EXCLUDED)
-    return bool(excluded) or any(
-        cycle.case.get(name) for name in ("withoutData", "isolation", "groups")
-    )
+    restricting = ("withoutData", "isolation", "groups")
+    return bool(excluded) or any(cycle.case.get(name) for name in restricting)

@@ -262,10 +262,9 @@ def _wait(draft: StoryDraft) -> None:
 
 
 def unloaded_by_hand(draft: StoryDraft) -> None:
-    """Unload a bundle as an administrator; soon after, it overloads the broker that got it.
+    """Unload a bundle as an administrator; within the grace period, it overloads its new broker.
 
-    That is within the grace period. All other bundles are light, so that only this bundle could be
-    shed.
+    All other bundles are light, so that only this bundle could be shed.
     """
     draft.settings[GRACE] = draft.random.choice((10, 30, 30))
     draft.up(capacity=CAPACITY)

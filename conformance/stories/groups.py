@@ -19,7 +19,7 @@ from pulsar_conformance.reference.overload import OVERLOAD_THRESHOLD
 from pulsar_conformance.reference.story.timers import REPORT_INTERVAL
 
 Domains = Mapping[str, tuple[str, ...]]
-"""The brokers of each domain."""
+"""The brokers that are registered in each failure domain."""
 
 
 @dataclass(frozen=True)

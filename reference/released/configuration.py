@@ -35,7 +35,7 @@ class InexpressibleValue(WithoutAnswer):
 
 
 class BrokerField(NamedTuple):
-    """A field of `ServiceConfiguration`."""
+    """A field of Pulsar's class `ServiceConfiguration`: its type, and its default by version."""
 
     type: str
     defaults: Mapping[Version, Any]

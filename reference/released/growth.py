@@ -148,7 +148,7 @@ class SplitterTask:
 
     @cached_property
     def split(self) -> Sequence[str]:
-        """The bundles to split."""
+        """The bundles that the cycle splits, in the order of the release's map."""
         if self.off is not None:
             return ()
         chosen = [bundle for bundle, why in self.decided.items() if not why]

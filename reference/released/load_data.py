@@ -226,7 +226,8 @@ class LoadPair:
 def load_pairs(data: LoadData, rules: TransferRules) -> Iterator[LoadPair]:
     """Yield the pairs of brokers between which TransferShedder moves bundles in a cycle, in order.
 
-    If the traffic of a top bundle of the busier broker is unknown, the pair is the last one.
+    No pair follows one whose busier broker has unknown top bundles or a top bundle of unknown
+    traffic.
     """
     state = LoadState.first(data, rules)
     while state.shed < rules.brokers and len(state.order) > 1 and state.uneven:

@@ -21,7 +21,7 @@ from pulsar_conformance.reference.shedding import (
     TRANSFER_SHEDDER,
     TRANSFERS,
     Cycle,
-    names_extensible,
+    selects_extensible_manager,
 )
 
 BALANCING = "loadBalancerEnabled"
@@ -52,7 +52,7 @@ def select(
     `memory` is the state of the strategy after earlier cycles. `minute` is the time in minutes
     since the first of them.
     """
-    by_default = cycle.case["strategy"] is None and names_extensible(cycle.settings.given)
+    by_default = cycle.case["strategy"] is None and selects_extensible_manager(cycle.settings.given)
     if (cycle.strategy == TRANSFER_SHEDDER or by_default) and release.version >= V3:
         return _transferred(cycle, release, memory or CycleMemory(), minute)
     unknown = _unknown_class(cycle, release)

@@ -16,7 +16,7 @@ from pulsar_conformance.reference.numbers import Fraction, messages, throughput
 from pulsar_conformance.reference.ranges import hash_of, hex_of
 from pulsar_conformance.reference.released.growth import FEWEST
 from pulsar_conformance.reference.released.release import ReleasedWays
-from pulsar_conformance.reference.shedding import names_extensible
+from pulsar_conformance.reference.shedding import selects_extensible_manager
 from pulsar_conformance.reference.splitting import (
     FLOW_MARGIN,
     POSITIONS,
@@ -104,7 +104,7 @@ def split_answer(
         why = f"{positions} given twice: the request is never answered ({place})"
         return _answer("failed", why)
     cuts = split.inside(boundaries)
-    if by != "admin" and len(cuts) > 1 and names_extensible(settings.given):
+    if by != "admin" and len(cuts) > 1 and selects_extensible_manager(settings.given):
         where = ", ".join(map(hex_of, cuts))
         why = f"it would be cut {len(cuts)} times, at {where}; {ONE_CUT} ({STRATEGY_PLACE})"
         return _whole(split, algorithm, why, steps)

@@ -97,8 +97,8 @@ class ClusterView:
         return [bundle for bundle in bundles if bundle not in self.recent]
 
     def movable_bundles_of(self, broker: str) -> list[str]:
-        """Return the bundles that a broker may unload, in the iteration order of the
-        leader's map.
+        """Return the bundles that a broker may unload, in the iteration order of the leader's map
+        of bundle data.
         """
         owned = set(self.known.owned(broker))
         return self.not_recently_unloaded(

@@ -15,7 +15,12 @@ from pulsar_conformance.reference.released.transfer_shedder import (
     Smoothed,
     Unload,
 )
-from pulsar_conformance.reference.shedding import HITS, TOP, TRANSFER_TARGET, TRANSFERS
+from pulsar_conformance.reference.shedding import (
+    HITS,
+    TOP,
+    TRANSFER_TARGET,
+    TRANSFERS,
+)
 
 ORDER = "TransferShedder.LoadStats.setLoadDataStore"
 PLACE = "TransferShedder.findBundlesForUnloading"
@@ -111,7 +116,10 @@ def _kept_steps(decision: ReleasedTransfer, stats: LoadStats) -> Iterator[Step]:
             for bundle, why in _kept(decision, source, target, top):
                 yield Step("stays", f"{bundle}, on {source}: {why}")
         elif top:
-            yield Step("stays", f"{top[0]}, on {source}: it is the only one that may move ({TOP})")
+            yield Step(
+                "stays",
+                f"{top[0]}, on {source}: it is the only one that may move ({TOP})",
+            )
 
 
 def _kept(

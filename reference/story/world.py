@@ -61,7 +61,7 @@ class World:
     """The topics in use, by bundle."""
     bundle_of: dict[str, str] = field(default_factory=dict)
     owner: dict[str, str] = field(default_factory=dict)
-    """The owner of each bundle."""
+    """The broker that owns each bundle; bundles without an owner are missing."""
     domains: dict[str, list[str]] = field(default_factory=dict)
     groups: dict[str, str] = field(default_factory=dict)
     samples: dict[str, Samples] = field(default_factory=dict)

@@ -35,7 +35,11 @@ def _write(to: Path) -> int:
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="examples", description=__doc__)
     parser.add_argument(
-        "--to", type=Path, default=TO, metavar="DIR", help="the folder for the pages (%(default)s)"
+        "--to",
+        type=Path,
+        default=TO,
+        metavar="DIR",
+        help="the folder for the pages (%(default)s)",
     )
     return parser.parse_args(argv)
 

@@ -93,7 +93,7 @@ class Result:
 
     @cached_property
     def verdicts(self) -> Mapping[str, Line]:
-        """The verdict on each rule."""
+        """The report's entry on each judged rule, by ID."""
         return {line["rule"]: line for line in self.report["verdicts"]}
 
     def word(self, rule: str) -> str:

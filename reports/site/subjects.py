@@ -22,7 +22,7 @@ from pulsar_conformance.specs.text import WIDTH
 
 @dataclass(frozen=True)
 class CheckFunction:
-    """The function that checks a rule."""
+    """The name, file and docstring of the function that checks a rule."""
 
     name: str
     file: str
@@ -31,7 +31,7 @@ class CheckFunction:
 
 @dataclass(frozen=True)
 class DocumentedName:
-    """A function or class of the API for Python."""
+    """The name, signature and docstring of a function or class of the API for Python."""
 
     name: str
     signature: str

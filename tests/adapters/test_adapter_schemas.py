@@ -20,7 +20,7 @@ SHED = EXAMPLES["shed.select"][0]
 
 
 def slowly_wrong(operation, part, value):
-    """Return the errors that the slow reference validator of JSON Schema finds."""
+    """Return the errors that the reference validator of JSON Schema, which is slow, finds."""
     whole = schema(operation if operation == "message" else f"operations/{operation}")
     registry = Registry().with_resources(
         (one["$id"], Resource.from_contents(one)) for one in (schema("shapes"), whole)

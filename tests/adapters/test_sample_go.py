@@ -24,7 +24,7 @@ needs_go = pytest.mark.skipif(shutil.which("go") is None, reason="needs go 1.21"
 
 @pytest.fixture
 def go(tmp_path, monkeypatch):
-    """Replace Go by a script that prints a version, and builds or fails as a test wants."""
+    """Return a function that replaces Go by a script, given its version and how it builds."""
 
     def stand_in(version, build):
         program = tmp_path / "bin" / "go"

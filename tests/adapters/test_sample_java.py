@@ -15,7 +15,7 @@ needs_java = pytest.mark.skipif(shutil.which("java") is None, reason="needs Java
 
 @pytest.fixture
 def java(tmp_path, monkeypatch):
-    """Replace Java by a script that prints a version, and compiles or fails as a test wants."""
+    """Return a function that replaces Java by a script, given how the script compiles."""
     program = tmp_path / "bin" / "java"
     program.parent.mkdir()
     monkeypatch.setenv("PATH", f"{program.parent}:/usr/bin:/bin")

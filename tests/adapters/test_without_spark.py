@@ -52,7 +52,7 @@ def installed(monkeypatch):
 
 
 def told(name="spark"):
-    """Return the complete message of an adapter that does not start."""
+    """Return the complete message with which an adapter fails to start."""
     with pytest.raises(AdapterError) as caught:
         connect(name, PROFILE, {})
     assert caught.value.phase == "start"

@@ -66,7 +66,9 @@ def loop_name(loop):
 
 
 def loads_of(loop):
-    """Return a published cluster, with pairs for loads that change."""
+    """Return the loads of a loop's bundles by broker; a load that changes is a pair: at first, and
+    later.
+    """
     return [[tuple(one) if isinstance(one, list) else one for one in of] for of in loop["loads"]]
 
 

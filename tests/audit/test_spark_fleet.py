@@ -23,7 +23,13 @@ from pulsar_conformance.audit.fleet.plants.plants import (
     readings_for,
     settings_for,
 )
-from pulsar_conformance.audit.fleet.size import NO_ADAPTER, SHEDDING, START, Fleet, HistoryOptions
+from pulsar_conformance.audit.fleet.size import (
+    NO_ADAPTER,
+    SHEDDING,
+    START,
+    Fleet,
+    HistoryOptions,
+)
 from pulsar_conformance.conformance.commands.main import main
 from pulsar_conformance.reference import reports
 from standins.sparks import CORES, spark

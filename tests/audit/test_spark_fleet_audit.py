@@ -38,7 +38,11 @@ USUAL = tuple(
 TOGETHER = tuple(rule for rule in USUAL if not PLANTED_VIOLATIONS[rule].settings)
 ALONE = tuple(rule for rule in USUAL if PLANTED_VIOLATIONS[rule].settings)
 SPLITS = tuple(rule for rule in PLANTED_VIOLATIONS if rule in SPLIT_JUDGES)
-OTHERWISE = {"overload-amount": "one", "overload-scope": "all", "threshold-order": "traffic"}
+OTHERWISE = {
+    "overload-amount": "one",
+    "overload-scope": "all",
+    "threshold-order": "traffic",
+}
 
 
 USUALLY = 2 * len(STRATEGIES)

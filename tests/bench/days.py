@@ -20,7 +20,7 @@ HOURS = 24
 
 
 def measure(spark: Any, folder: Path, fleet: Fleet, tell: Tell) -> Iterator[Row]:
-    """Yield the seconds of an audit of the last day after the others, and of all days at once."""
+    """Yield the seconds of an audit to which the last day is added, and of one of all days."""
     plan, history = AuditPlan.of("documented-3.0"), folder / "history"
     tell(f"history of {fleet.brokers} brokers, {fleet.bundles} bundles each, {fleet.hours} h")
     days = _by_day(spark, fleet, folder / "days")
@@ -31,7 +31,7 @@ def measure(spark: Any, folder: Path, fleet: Fleet, tell: Tell) -> Iterator[Row]
     tell(f"audit of {len(days) - 1} days")
     audit(output=str(folder / "grown"))
     days[-1].rename(history / days[-1].name)
-    tell("audit of one day more")
+    tell("audit of one more day")
     more = seconds(partial(audit, output=str(folder / "grown")))
     tell(f"audit of {len(days)} days")
     whole = seconds(partial(audit, output=str(folder / "whole")))

@@ -57,10 +57,10 @@ def _of_one(
     tell(f"audit of {told}")
     whole = seconds(audit)
     (history / LATE).write_text(late, "utf-8")
-    tell("audit of one file more")
+    tell("audit of one more file")
     more = seconds(audit)
     yield f"audit of {told}", f"{whole:.1f}", "1"
-    yield "  of one file more", f"{more:.1f}", f"{more / whole:.3f}"
+    yield "  of one more file", f"{more:.1f}", f"{more / whole:.3f}"
 
 
 def _by_cluster(spark: Any, fleet: Fleet, folder: Path) -> Path:

@@ -39,7 +39,7 @@ class Catch:
 
 
 def catch_by_examples(mutant: Mutant, evaluations: Sequence[Evaluation]) -> Catch:
-    """Ask a mutant the trials that may show it, the smallest first, and return its fate."""
+    """Ask a mutant the trials that may reveal its change, by `in_order`, and return its fate."""
     started = time.process_time()
     asked = in_order(evaluations, mutant.file, mutant.entered)
     return _caught(mutant, started, asked, evaluations)

@@ -19,7 +19,7 @@ def test_checks_and_their_quantities_are_changed_and_draws_are_not():
 @pytest.mark.parametrize(
     ("name", "by"),
     [
-        ("bundles/splitting.py:_equal_halves:comparison:1", "SPLIT-10 accuses the model"),
+        ("bundles/splitting.py:_expect_equal_halves:comparison:1", "SPLIT-10 accuses the model"),
         (
             "shedding/overload.py:sheds_no_more_than_it_takes:comparison:2",
             "OVERLOAD-03 accuses the model",

@@ -85,7 +85,7 @@ MISTAKES = {
 
 @pytest.fixture(scope="module")
 def drawn():
-    """Draw the cases of a rule only once for all tests, since they depend on no answer."""
+    """Return a function that draws a rule's cases only once, since they depend on no answer."""
     known = {}
 
     def once(rule, plan, implementation, _earlier):

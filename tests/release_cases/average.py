@@ -193,7 +193,7 @@ def average_leaves_out(rng, _version):
 
 @branch("shed.select", since="3.0.7", weight=2)
 def idle_broker_has_more_traffic(rng, _version):
-    """selectBundleForUnloading: (busy - idle) x maxUnloadPercentage may be negative; messages first, then bytes."""
+    """selectBundleForUnloading: (busy - idle) x maxUnloadPercentage may be negative; bytes decide only if messages do not exceed minUnloadMessage."""
     cluster = Cluster(rng)
     cluster.broker(
         90, loads(rng, 4, 1e7), reported=(rng.choice([0, 100, 2e4]), rng.choice([0, 1e6, 9e7]))

@@ -33,7 +33,7 @@ SETTINGS = {
 MB = 1_000_000
 CAPACITY = 100 * MB
 MEGABYTES = {1: 30, 2: 25, 3: 20, 4: 10, 5: 5, 6: 1}
-"""Throughput of each namespace, which has one bundle and one topic."""
+"""Throughput in MB/s of each namespace, by its number; a namespace has one bundle and one topic."""
 
 WHOLE = "0x00000000_0xffffffff"
 PROGRAM = "import sys; from pulsar_conformance.conformance.commands.main import main; main()"

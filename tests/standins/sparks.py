@@ -33,7 +33,7 @@ def spark():
 
 @pytest.fixture(scope="module")
 def audit_session(spark):
-    """Provide the session with the options of an audit of a small history; restore them later."""
+    """Provide the session, configured to audit a small history; restore its options afterwards."""
     settings = {**SESSION, **INTERPRETED}
     before = {name: spark.session.conf.get(name) for name in settings}
     configure(spark.session, settings)

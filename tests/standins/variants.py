@@ -83,7 +83,7 @@ class OnlyOverload(Same):
 
 
 class LaterStrategy(OnlyOverload):
-    """Offers a strategy with a name that only later documents describe."""
+    """Offers AvgShedder, which only later documents describe; decides like OverloadShedder."""
 
     def hello(self, profile, readings):
         return {**super().hello(profile, readings), "strategies": ["AvgShedder"]}

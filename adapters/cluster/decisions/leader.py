@@ -157,7 +157,7 @@ class AskedLeader:
         try:
             reply = self.cluster.ask(method, path, body, seconds=SECONDS)
         except NoAnswer:
-            raise FailedRequest(f"the request is not answered within {SECONDS:g} s") from None
+            raise FailedRequest(f"the request was not answered within {SECONDS:g} s") from None
         if reply.is_success:
             return reply
         if reply.status < SERVER_ERROR:

@@ -129,7 +129,10 @@ def due(release: Release, case: Case) -> Answer:
     configuration = release.configuration(case["settings"])
     least = _least_millis(release, configuration)
     if case["written"] is not None and case["seconds"] * 1000 < least:
-        raise Unsupported(f"the release checks its trigger only every {least} ms (PulsarService)")
+        raise Unsupported(
+            f"the release checks whether a report is due only every {least} ms (PulsarService), "
+            "and the last report is more recent"
+        )
     if case["manager"] == "extensible" and not class_exists(REPORTER):
         raise Unsupported(WITHOUT_EXTENSIBLE)
     trigger, write = TRIGGERS[case["manager"]]

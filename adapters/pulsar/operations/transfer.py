@@ -20,7 +20,7 @@ from pulsar_conformance.adapters.pulsar.release import (
 )
 from pulsar_conformance.adapters.pulsar.service import Service
 from pulsar_conformance.adapters.pulsar.shells import completed_future, java_optional
-from pulsar_conformance.reference.shedding import STRATEGY, names_extensible
+from pulsar_conformance.reference.shedding import STRATEGY, selects_extensible_manager
 
 EXTENSIONS = "org.apache.pulsar.broker.loadbalance.extensions."
 SHEDDER = f"{EXTENSIONS}scheduler.TransferShedder"
@@ -40,7 +40,7 @@ def asks_for_transfer(case: Case) -> bool:
     settings = case["settings"]
     named = case["strategy"] or settings.get(STRATEGY)
     if named is None:
-        extensible = names_extensible(settings)
+        extensible = selects_extensible_manager(settings)
         if extensible and not class_exists(SHEDDER):
             raise Unsupported(WITHOUT_EXTENSIBLE)
         return extensible

@@ -9,8 +9,8 @@ from pulsar_conformance.audit.fleet.plants.moment import (
     FULL,
     SLIGHT_EXCESS,
     SLIGHT_SHARE,
-    Pairs,
     PlantedCycle,
+    UnloadPairs,
 )
 from pulsar_conformance.audit.fleet.size import SHEDDING
 from pulsar_conformance.reference.cluster import RESOURCES, Broker
@@ -24,7 +24,7 @@ TRAFFIC_FACTOR = 1.6
 POINTS_BELOW_THRESHOLD = 3
 """Percentage points by which busy brokers stay below the overload threshold."""
 
-Edit = Callable[[PlantedCycle], Pairs | None]
+Edit = Callable[[PlantedCycle], UnloadPairs | None]
 """A function that changes the case of a cycle, and returns the unloads that violate a rule. It
 returns None if the violation cannot be planted in this cycle.
 """
@@ -71,12 +71,12 @@ def set_above_limit(planted: PlantedCycle, broker: Broker, points: Fraction) -> 
     return SETTERS[planted.cycle.strategy](planted, broker, points)
 
 
-def unloads_of(pairs: Pairs, broker: Broker) -> list[str]:
+def unloads_of(pairs: UnloadPairs, broker: Broker) -> list[str]:
     """Return the bundles that a broker unloads."""
     return [bundle for owner, bundle in pairs if owner == broker.name]
 
 
-def replace_unloads(pairs: Pairs, broker: Broker, bundles: list[str]) -> Pairs:
+def replace_unloads(pairs: UnloadPairs, broker: Broker, bundles: list[str]) -> UnloadPairs:
     """Return the unloads in `pairs`, but with `bundles` as the unloads of `broker`."""
     rest = [pair for pair in pairs if pair[0] != broker.name]
     return [*rest, *((broker.name, bundle) for bundle in bundles)]
@@ -97,7 +97,7 @@ def shedding_broker(planted: PlantedCycle) -> Broker | None:
     return None
 
 
-def sheds_when_off(planted: PlantedCycle) -> Pairs | None:
+def sheds_when_off(planted: PlantedCycle) -> UnloadPairs | None:
     """Shed as usual although shedding is disabled."""
     if shedding_broker(planted) is None:
         return None
@@ -106,7 +106,7 @@ def sheds_when_off(planted: PlantedCycle) -> Pairs | None:
     return pairs
 
 
-def sheds_foreign_bundle(planted: PlantedCycle) -> Pairs | None:
+def sheds_foreign_bundle(planted: PlantedCycle) -> UnloadPairs | None:
     """Make a broker that sheds also unload a bundle of another broker."""
     broker = shedding_broker(planted)
     if broker is None:
@@ -119,13 +119,13 @@ def sheds_foreign_bundle(planted: PlantedCycle) -> Pairs | None:
     return [*pairs, (broker.name, left[-1])] if left else None
 
 
-def sheds_a_bundle_twice(planted: PlantedCycle) -> Pairs | None:
+def sheds_a_bundle_twice(planted: PlantedCycle) -> UnloadPairs | None:
     """Unload the last of the unloaded bundles twice."""
     pairs = planted.correct_unloads if shedding_broker(planted) else []
     return [*pairs, pairs[-1]] if pairs else None
 
 
-def sheds_within_grace_period(planted: PlantedCycle) -> Pairs | None:
+def sheds_within_grace_period(planted: PlantedCycle) -> UnloadPairs | None:
     """Unload a recently unloaded bundle, and others until the broker has shed enough traffic."""
     cycle = planted.cycle
     for broker in planted.busiest():
@@ -149,7 +149,7 @@ def _first_with_traffic(planted: PlantedCycle, bundles: list[str], least: Fracti
     return bundles[:count]
 
 
-def sheds_lighter_first(planted: PlantedCycle) -> Pairs | None:
+def sheds_lighter_first(planted: PlantedCycle) -> UnloadPairs | None:
     """Keep the heaviest bundle of a broker that must shed, and unload its lighter bundles
     instead.
     """
@@ -163,7 +163,7 @@ def sheds_lighter_first(planted: PlantedCycle) -> Pairs | None:
     )
 
 
-def sheds_nothing_just_above_limit(planted: PlantedCycle) -> Pairs | None:
+def sheds_nothing_just_above_limit(planted: PlantedCycle) -> UnloadPairs | None:
     """Unload nothing from a broker whose usage is just above the limit."""
     for broker in planted.busiest()[:1]:
         if set_above_limit(planted, broker, SLIGHT_EXCESS):
@@ -171,7 +171,7 @@ def sheds_nothing_just_above_limit(planted: PlantedCycle) -> Pairs | None:
     return None
 
 
-def sheds_just_below_limit(planted: PlantedCycle) -> Pairs | None:
+def sheds_just_below_limit(planted: PlantedCycle) -> UnloadPairs | None:
     """Unload the heaviest bundle of a broker whose usage is just below the limit."""
     for broker in planted.busiest()[:1]:
         if set_above_limit(planted, broker, -SLIGHT_EXCESS):
@@ -203,14 +203,14 @@ def _raised_brokers(planted: PlantedCycle, share: Fraction) -> Iterator[tuple[Br
                     yield broker, bundles[:count]
 
 
-def sheds_too_little(planted: PlantedCycle) -> Pairs | None:
+def sheds_too_little(planted: PlantedCycle) -> UnloadPairs | None:
     """Unload one bundle too few: slightly less traffic than the broker must shed."""
     for broker, bundles in _raised_brokers(planted, 1 + SLIGHT_SHARE):
         return replace_unloads(planted.correct_unloads, broker, bundles)
     return None
 
 
-def sheds_one_bundle_too_many(planted: PlantedCycle) -> Pairs | None:
+def sheds_one_bundle_too_many(planted: PlantedCycle) -> UnloadPairs | None:
     """Unload one bundle too many, although the others already carry slightly more than required."""
     for broker, bundles in _raised_brokers(planted, 1 - SLIGHT_SHARE):
         more = planted.cycle.movable(broker)[: len(bundles) + 1]
@@ -218,14 +218,14 @@ def sheds_one_bundle_too_many(planted: PlantedCycle) -> Pairs | None:
     return None
 
 
-def ignores_idle_broker(planted: PlantedCycle) -> Pairs | None:
+def ignores_idle_broker(planted: PlantedCycle) -> UnloadPairs | None:
     """Unload nothing from a broker that is above the limit only because another broker is idle."""
     *_, idle = planted.case["brokers"]
     planted.set_usage(idle, 0, *RESOURCES)
     return sheds_nothing_just_above_limit(planted)
 
 
-def ignores_weights(planted: PlantedCycle) -> Pairs | None:
+def ignores_weights(planted: PlantedCycle) -> UnloadPairs | None:
     """Unload nothing from a broker that is above the limit only by weighted usage.
 
     The other brokers use most of their memory, which has a low weight.
@@ -239,13 +239,13 @@ def ignores_weights(planted: PlantedCycle) -> Pairs | None:
     return None
 
 
-def sheds_from_the_idlest(planted: PlantedCycle) -> Pairs | None:
+def sheds_from_the_idlest(planted: PlantedCycle) -> UnloadPairs | None:
     """Unload a bundle from the least used broker among those with two or more movable bundles."""
     idlest = planted.busiest()[-1]
     return replace_unloads(planted.correct_unloads, idlest, planted.cycle.movable(idlest)[:1])
 
 
-def sheds_for_idle_broker(planted: PlantedCycle) -> Pairs | None:
+def sheds_for_idle_broker(planted: PlantedCycle) -> UnloadPairs | None:
     """Unload a bundle from the busiest broker because another one is nearly idle.
 
     No broker is above the limit.
@@ -255,7 +255,7 @@ def sheds_for_idle_broker(planted: PlantedCycle) -> Pairs | None:
     return [(broker.name, planted.cycle.movable(broker)[0])]
 
 
-def ignores_idle_broker_at_boundary(planted: PlantedCycle) -> Pairs | None:
+def ignores_idle_broker_at_boundary(planted: PlantedCycle) -> UnloadPairs | None:
     """Unload nothing although one broker is below the lower boundary."""
     _make_one_idle(planted)
     return [] if planted.correct_unloads else None
@@ -268,7 +268,7 @@ def _make_one_idle(planted: PlantedCycle) -> None:
     planted.raise_above_average(idle, -levels.threshold - 2 * SLIGHT_EXCESS)
 
 
-def sheds_at_equal_usage(planted: PlantedCycle) -> Pairs | None:
+def sheds_at_equal_usage(planted: PlantedCycle) -> UnloadPairs | None:
     """Unload a bundle although all brokers have equal usage."""
     for name in planted.case["brokers"]:
         planted.set_usage(name, 50, *RESOURCES)
@@ -276,24 +276,24 @@ def sheds_at_equal_usage(planted: PlantedCycle) -> Pairs | None:
     return [(broker.name, planted.cycle.movable(broker)[0])]
 
 
-def ignores_single_resource(planted: PlantedCycle) -> Pairs | None:
+def ignores_single_resource(planted: PlantedCycle) -> UnloadPairs | None:
     """Unload nothing from a broker with a single resource above the overload threshold."""
     broker = planted.busiest()[0]
     planted.set_usage(broker.name, threshold_of(planted.cycle) + SLIGHT_EXCESS)
     return replace_unloads(planted.correct_unloads, broker, [])
 
 
-def sheds_two_bundles(planted: PlantedCycle) -> Pairs | None:
+def sheds_two_bundles(planted: PlantedCycle) -> UnloadPairs | None:
     """Unload the two heaviest bundles of an overloaded broker."""
     return _unload_from_overloaded(planted, slice(2))
 
 
-def sheds_the_second_heaviest(planted: PlantedCycle) -> Pairs | None:
+def sheds_the_second_heaviest(planted: PlantedCycle) -> UnloadPairs | None:
     """Unload the second heaviest bundle of an overloaded broker."""
     return _unload_from_overloaded(planted, slice(1, 2))
 
 
-def _unload_from_overloaded(planted: PlantedCycle, bundles: slice) -> Pairs | None:
+def _unload_from_overloaded(planted: PlantedCycle, bundles: slice) -> UnloadPairs | None:
     """Overload the busiest broker, and unload some of its movable bundles.
 
     The movable bundles are sorted by traffic, the heaviest first; `bundles` selects those to
@@ -307,7 +307,7 @@ def _unload_from_overloaded(planted: PlantedCycle, bundles: slice) -> Pairs | No
     return None
 
 
-def ignores_overload(planted: PlantedCycle) -> Pairs | None:
+def ignores_overload(planted: PlantedCycle) -> UnloadPairs | None:
     """Unload nothing from a broker that is just overloaded, while the others are almost as busy."""
     busiest, *_ = planted.busiest()
     threshold = threshold_of(planted.cycle)
@@ -317,7 +317,7 @@ def ignores_overload(planted: PlantedCycle) -> Pairs | None:
     return replace_unloads(planted.correct_unloads, busiest, [])
 
 
-def sheds_its_only_bundle(planted: PlantedCycle) -> Pairs | None:
+def sheds_its_only_bundle(planted: PlantedCycle) -> UnloadPairs | None:
     """Unload the only bundle of an overloaded broker."""
     for broker in planted.cycle.brokers.values():
         if len(broker.bundles) == 1 and planted.cycle.movable(broker):
@@ -344,12 +344,12 @@ def _widen_difference(planted: PlantedCycle) -> bool:
     return bool(planted.correct_unloads)
 
 
-def ignores_load_difference(planted: PlantedCycle) -> Pairs | None:
+def ignores_load_difference(planted: PlantedCycle) -> UnloadPairs | None:
     """Unload nothing although the brokers' traffic differs by more than the thresholds."""
     return [] if _widen_difference(planted) else None
 
 
-def sheds_within_thresholds(planted: PlantedCycle) -> Pairs | None:
+def sheds_within_thresholds(planted: PlantedCycle) -> UnloadPairs | None:
     """Unload a bundle from the most loaded broker although the difference is within the
     thresholds.
     """
@@ -359,7 +359,7 @@ def sheds_within_thresholds(planted: PlantedCycle) -> Pairs | None:
     return [(most.name, planted.cycle.movable(most)[0])]
 
 
-def sheds_from_least_loaded(planted: PlantedCycle) -> Pairs | None:
+def sheds_from_least_loaded(planted: PlantedCycle) -> UnloadPairs | None:
     """Unload a bundle not only from the most loaded broker but also from the least loaded one."""
     if not _widen_difference(planted):
         return None

@@ -18,7 +18,8 @@ from pulsar_conformance.reference.numbers import Fraction
 from pulsar_conformance.reference.shedding import Cycle
 from pulsar_conformance.reference.threshold import Levels
 
-Pairs = list[tuple[str, str]]
+UnloadPairs = list[tuple[str, str]]
+"""Unloads, each as a broker and a bundle."""
 
 SLIGHT_EXCESS = Fraction(2, 1000)
 """Percentage points between a threshold and a planted usage just above or below it.
@@ -46,7 +47,7 @@ class PlantedCycle:
     case: Json
     profile: str
     readings: Mapping[str, str]
-    answers: Callable[[Json], Pairs]
+    answers: Callable[[Json], UnloadPairs]
 
     @cached_property
     def _evaluator(self) -> RuleEvaluator:
@@ -55,7 +56,7 @@ class PlantedCycle:
         )
 
     @property
-    def correct_unloads(self) -> Pairs:
+    def correct_unloads(self) -> UnloadPairs:
         """The unloads that the implementation answers for the current case."""
         return self.answers(self.case)
 
@@ -65,7 +66,7 @@ class PlantedCycle:
         settings = Settings(self.case["settings"], self._evaluator.defaults)
         return Cycle(self.case, settings, self._evaluator.readings)
 
-    def broken_rules(self, pairs: Pairs) -> set[str] | None:
+    def broken_rules(self, pairs: UnloadPairs) -> set[str] | None:
         """Return the rules that these unloads violate; None if the case is invalid.
 
         Only rules that an audit checks are considered.

@@ -22,10 +22,10 @@ SETTINGS_LEAD = 20_000
 """Milliseconds before a cycle at which the settings that its violation needs are set."""
 
 SETTINGS_END = 18_000
-"""Milliseconds after a cycle at which the settings that its violation needs are set back."""
+"""Milliseconds after a cycle at which the settings that its violation needs are restored."""
 
 SPLIT_SETTINGS_END = SPLIT_AFTER + SETTINGS_END
-"""Milliseconds after a cycle at which the settings for a split after it are set back."""
+"""Milliseconds after a cycle at which the settings for a split after it are restored."""
 
 SINGLE_BUNDLE_RULE = "OVERLOAD-07"
 """The rule that only a broker with a single bundle can violate."""

@@ -73,12 +73,12 @@ def _plan_split(bundle: str | None, split: bool) -> PlannedSplit | None:
 
 
 def keeps_bundle_with_many_topics(growth: SplitInput) -> PlannedSplit | None:
-    """Do not split a bundle with one topic more than the limit."""
+    """Do not split a bundle with one more topic than the limit."""
     return _plan_split(growth.set_counts(topics=MAX_TOPICS + 1), split=False)
 
 
 def keeps_bundle_with_many_sessions(growth: SplitInput) -> PlannedSplit | None:
-    """Do not split a bundle with one session more than the limit."""
+    """Do not split a bundle with one more session than the limit."""
     half = MAX_SESSIONS // 2
     return _plan_split(growth.set_counts(producerCount=half, consumerCount=half + 1), split=False)
 

@@ -198,7 +198,9 @@ def _are_all_exact() -> Column:
 
 
 def _is_exact() -> Column:
-    """True if a broker's usage is exact as a floating-point number of any precision."""
+    """True if no floating-point arithmetic can round a broker's usage: all percentages are in
+    `EXACT`, and all weights in `EXACT_WEIGHTS`.
+    """
     weights = reduce(
         and_, (setting_in_force(name).isin(*EXACT_WEIGHTS) for name in usage.WEIGHTS.values())
     )

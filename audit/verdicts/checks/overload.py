@@ -133,7 +133,7 @@ def the_one_is_the_most_expensive(readings: Readings) -> RuleColumns:
 
 
 def _shed_a_doubtful_one() -> Column:
-    """True if the broker shed a bundle that may have had to stay."""
+    """True if the broker shed a bundle for which it is uncertain whether it had to stay."""
     stuck = F.transform("stuck", lambda one: one["bundle"])
     return F.exists("out", lambda one: ~one["movable"] & ~F.array_contains(stuck, one["bundle"]))
 

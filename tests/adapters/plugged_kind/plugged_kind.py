@@ -6,7 +6,7 @@ from pulsar_conformance.adapters import PROTOCOL, Connection, Hello
 
 
 class Constant(Connection):
-    """Gives one answer to every case of `usage.max`."""
+    """Gives the same answer to every case of `usage.max`."""
 
     def __init__(self, answer, name):
         self.adapter = name

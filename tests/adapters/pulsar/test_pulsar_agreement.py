@@ -25,7 +25,9 @@ OPERATORS = os.environ.get("RELEASE_OPERATORS", "40")
 
 
 def asked(*words):
-    """Return the output and the errors of a command that asks a release's classes."""
+    """Run a module that uses a release's classes, with arguments; return its output, and the end
+    of its errors.
+    """
     command = [sys.executable, "-m", *words]
     path = os.pathsep.join((str(TESTS), *sys.path))
     done = subprocess.run(

@@ -24,7 +24,7 @@ BESIDE_LOAD = (
     assignments.add_isolation_policies,
     assignments.join_group,
     assignments.serve_other_bundles,
-    assignments.limit_topics,
+    assignments.set_topics_near_maximum,
     assignments.set_versions,
     assignments.set_even_distribution,
     assignments.overload_some,

@@ -10,7 +10,7 @@ MODEL = Model(PROFILE)
 
 
 def outcomes(rename):
-    """Return the judgments of an implementation that hashes partitions by another name."""
+    """Return the judgments of an implementation that hashes each topic's name after `rename`."""
     evaluator = RuleEvaluator(specs.load().defaults(PROFILE), Readings.of(PROFILE))
     found = []
     for trial in draw_trials(RULE, PROFILE, 7, EXAMPLES):

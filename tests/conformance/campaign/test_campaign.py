@@ -28,7 +28,7 @@ TESTS = Path(__file__).parents[2]
 STREAM = Path("reports/out/verdicts.jsonl")
 FEW_USAGES = (86, 100)
 RULE = "OVERLOAD-02"
-"""The rule that an overloaded broker sheds its excess and 5 points more."""
+"""The rule that an overloaded broker sheds its excess plus 5 points."""
 SHEDDING_RULES = {RULE, "OVERLOAD-01", "OVERLOAD-09"}
 """The rules that an overloaded broker breaks if it sheds nothing."""
 

@@ -225,7 +225,7 @@ class Fails(Slow):
     def exchange(self, operation, batch):
         answers = super().exchange(operation, batch)
         texts = (json.dumps(case, sort_keys=True) for case in batch)
-        failed = {"failed": "the request is not answered"}
+        failed = {"failed": "the request was not answered"}
         pairs = zip(texts, answers, strict=True)
         return [failed if text in self.stories else answer for text, answer in pairs]
 

@@ -11,7 +11,7 @@ THRESHOLD = "loadBalancerBrokerOverloadedThresholdPercentage"
 
 @pytest.fixture
 def said(capsys):
-    """Run a command; return its exit status, its standard output and its standard error."""
+    """Return a function that runs a command, and returns its exit status and both outputs."""
 
     def run(*words):
         status = main([*map(str, words)])

@@ -21,7 +21,7 @@ SPECS = specs.load()
 
 
 def walked(out):
-    """Return each bundle of a derivation in order, whether it goes or stays, and the reason."""
+    """Return for each bundle of a derivation its name, "goes" or "stays", and the reason."""
     joined = re.sub(r"\n {8,}", " ", out)
     steps = re.findall(r"^ +(goes|stays) +(\S+) = (.*)$", joined, re.MULTILINE)
     return [(name, becomes, why) for becomes, name, why in steps]

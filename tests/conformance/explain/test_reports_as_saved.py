@@ -56,7 +56,7 @@ def save(tmp_path):
 
 @pytest.fixture
 def said(capsys):
-    """Run a command; return its standard output and standard error, each on one line."""
+    """Return a function that runs a command, and returns both of its outputs, each on one line."""
 
     def run(*words, status=0):
         assert main([*map(str, words)]) == status
@@ -125,7 +125,7 @@ def test_two_reports_of_a_broker_are_refused_if_neither_is_newer(said, save):
     folder = save({"b1-other.json": report("b1.example.com", 10.0, []), "b1.json": THREE["b1"]})
     _, err = said("explain", folder, status=2)
     assert "there is already a report of b1.example.com:8080" in err
-    assert "does not tell which is newer; keep one of them" in err
+    assert "fields do not tell which is newer; keep one of them" in err
 
 
 def test_the_same_report_twice_counts_once(said, save):

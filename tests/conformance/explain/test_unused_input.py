@@ -16,7 +16,9 @@ DIRECT_MEMORY, EXTENSIBLE = REPORTS / "full-direct-memory", REPORTS / "extensibl
 
 @pytest.fixture
 def said(capsys):
-    """Run a command; return its standard output, then its standard error."""
+    """Return a function that runs a command, and returns its standard output on one line and its
+    standard error.
+    """
 
     def run(*words, status=0):
         assert main([*map(str, words)]) == status

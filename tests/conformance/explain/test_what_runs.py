@@ -18,7 +18,9 @@ THRESHOLD = "loadBalancerBrokerThresholdShedderPercentage"
 
 @pytest.fixture
 def said(capsys):
-    """Run a command; return its standard output with single blanks, then its standard error."""
+    """Return a function that runs a command, and returns its standard output on one line and its
+    standard error.
+    """
 
     def run(*words, status=0):
         assert main([*map(str, words)]) == status
