@@ -29,10 +29,10 @@ from pulsar_conformance.reference.shedding import (
     EXCLUDED,
     HITS,
     LIFETIME,
-    MAX_BROKERS,
-    TOP,
+    MAX_REPORTED_BUNDLES,
+    MAX_SHEDDING_BROKERS,
+    TRANSFER_ENABLED,
     TRANSFER_TARGET,
-    TRANSFERS,
     WITH_POLICIES,
     Cycle,
     Unloads,
@@ -42,10 +42,10 @@ from pulsar_conformance.reference.threshold import Levels
 TRANSFER_NUMBERS = (
     TRANSFER_TARGET,
     HITS,
-    MAX_BROKERS,
+    MAX_SHEDDING_BROKERS,
     DELAY,
     LIFETIME,
-    TOP,
+    MAX_REPORTED_BUNDLES,
     OVERLOAD_THRESHOLD,
 )
 """The numeric settings of TransferShedder."""
@@ -194,7 +194,7 @@ class TransferPlan:
         return () if self.obstacle else tuple(self._attempts())
 
     def _attempts(self) -> Iterator[Transfer]:
-        balance, most = self.balance, self.cycle.settings.number(MAX_BROKERS)
+        balance, most = self.balance, self.cycle.settings.number(MAX_SHEDDING_BROKERS)
         order = sorted(balance.load, key=lambda name: (balance.load[name], name))
         done = 0
         while len(order) > 1 and done < most and balance.uneven:
@@ -264,7 +264,7 @@ def _fitting(cycle: Cycle, source: str, target: str, amount: Rate) -> Iterator[s
 
 def transferable(cycle: Cycle, broker: Broker) -> list[str]:
     """Return the bundles that may leave a broker, most traffic first. [TRANSFER-14, -16, -17]"""
-    top = int(cycle.settings.number(TOP))
+    top = int(cycle.settings.number(MAX_REPORTED_BUNDLES))
     measured = [one for one in broker.bundles if measured_throughput(cycle, one)]
     reported = sorted(measured, key=lambda one: (-measured_throughput(cycle, one), one))[:top]
     return [one for one in reported if not (cycle.blocked(one) or kept_by_policy(cycle, one))]
@@ -312,7 +312,7 @@ def assignment_under_policies(cycle: Cycle, bundle: str) -> Assignment | None:
 
 def unloads(cycle: Cycle) -> Iterator[Unloads]:
     """Yield each broker's unloads, with destinations if transfer is enabled. [TRANSFER-10]"""
-    plan, named = TransferPlan(cycle), cycle.settings.flag(TRANSFERS)
+    plan, named = TransferPlan(cycle), cycle.settings.flag(TRANSFER_ENABLED)
     by_source = {one.source: one for one in plan.moves}
     for name in cycle.brokers:
         move = by_source.get(name)

@@ -20,9 +20,9 @@ from pulsar_conformance.reference.ranges import namespace_of
 from pulsar_conformance.reference.shedding import (
     HITS,
     LIFETIME,
-    MAX_BROKERS,
-    TOP,
-    TRANSFERS,
+    MAX_REPORTED_BUNDLES,
+    MAX_SHEDDING_BROKERS,
+    TRANSFER_ENABLED,
     Cycle,
 )
 from pulsar_conformance.reference.shedding_steps import keep_all_steps, last_unload_text
@@ -99,7 +99,7 @@ def transfers_of_broker(plan: TransferPlan, name: str) -> Iterator[Step]:
     for bundle in sorted(broker.bundles, key=lambda one: (-measured_throughput(cycle, one), one)):
         carried = f"{bundle} = {throughput(measured_throughput(cycle, bundle))}"
         if bundle in attempt.bundles:
-            named = f", to {attempt.target}" if cycle.settings.flag(TRANSFERS) else ""
+            named = f", to {attempt.target}" if cycle.settings.flag(TRANSFER_ENABLED) else ""
             yield Step("goes", f"{carried}{named}")
         else:
             why = kept_by(bundle) or _unfit(cycle, bundle, attempt.target, left[bundle])
@@ -128,10 +128,10 @@ def _why_not_tried(plan: TransferPlan, name: str) -> str:
     for one in moves:
         if one.target == name:
             return f"takes bundles from {one.source}"
-    most = cycle.settings.number(MAX_BROKERS)
+    most = cycle.settings.number(MAX_SHEDDING_BROKERS)
     if len(moves) >= most:
         used = f", used up by {_some([one.source for one in moves])}" if moves else ""
-        return f"gets no turn, as {MAX_BROKERS} is {plain(most)}{used}"
+        return f"gets no turn, as {MAX_SHEDDING_BROKERS} is {plain(most)}{used}"
     after = plan.balance
     for one in moves:
         carried = total(cycle.rates(bundle).throughput for bundle in one.bundles)
@@ -182,8 +182,8 @@ def _kept(cycle: Cycle, movable: Collection[str], bundle: str) -> str:
         return ""
     if not measured_throughput(cycle, bundle):
         return "it carries nothing" if cycle.measured(bundle) else "it was never measured"
-    top = plain(cycle.settings.number(TOP))
-    return f"not among the {top} bundles with the most traffic ({TOP})"
+    top = plain(cycle.settings.number(MAX_REPORTED_BUNDLES))
+    return f"not among the {top} bundles with the most traffic ({MAX_REPORTED_BUNDLES})"
 
 
 def _unfit(cycle: Cycle, bundle: str, target: str, left: Rate) -> str:

@@ -37,7 +37,7 @@ AVERAGE_HIGH_HITS = "loadBalancerAvgShedderHitCountHighThreshold"
 MAX_SHARE = "maxUnloadPercentage"
 MIN_MESSAGES = "minUnloadMessage"
 MIN_BYTES = "minUnloadMessageThroughput"
-MAX_BUNDLES = "maxUnloadBundleNumPerShedding"
+MAX_UNLOADED_BUNDLES = "maxUnloadBundleNumPerShedding"
 AVERAGE_HITS = {"low": (AVERAGE_LOW, AVERAGE_LOW_HITS), "high": (AVERAGE_HIGH, AVERAGE_HIGH_HITS)}
 AVERAGE_SETTINGS = (*sum(AVERAGE_HITS.values(), ()), MAX_SHARE, MIN_MESSAGES, MIN_BYTES)
 """The settings of AvgShedder; UniformLoadShedder also uses the last three. [AVERAGE]"""
@@ -140,9 +140,9 @@ def movable_part(cycle: Cycle, gap: Rate) -> Rate:
 
 def most_bundles(cycle: Cycle) -> int | None:
     """Return the maximum number of bundles per cycle; None without a limit. [UNIFORM-07]"""
-    if MAX_BUNDLES not in cycle.settings.defaults:
+    if MAX_UNLOADED_BUNDLES not in cycle.settings.defaults:
         return None
-    most = int(cycle.settings.number(MAX_BUNDLES))
+    most = int(cycle.settings.number(MAX_UNLOADED_BUNDLES))
     return most if most >= 0 else None
 
 

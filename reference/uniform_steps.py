@@ -10,8 +10,8 @@ from pulsar_conformance.reference.numbers import Rate, messages, plain, throughp
 from pulsar_conformance.reference.shedding import WRITTEN, Cycle
 from pulsar_conformance.reference.shedding_steps import bundle_steps, keep_all_steps
 from pulsar_conformance.reference.uniform import (
-    MAX_BUNDLES,
     MAX_SHARE,
+    MAX_UNLOADED_BUNDLES,
     MIN_BYTES,
     MIN_MESSAGES,
     RATE_THRESHOLD,
@@ -99,7 +99,7 @@ def evening_steps(
 
     def stays(bundle: str, carried: Rate) -> str:
         if len(taken) == most_bundles(cycle) and carried + cycle.traffic(bundle) <= part:
-            return f"{MAX_BUNDLES} is {len(taken)}"
+            return f"{MAX_UNLOADED_BUNDLES} is {len(taken)}"
         left = cycle.written(part - carried)
         return f"more than the {left} left" if cycle.traffic(bundle) else "it carries nothing"
 

@@ -42,7 +42,7 @@ CAPACITY = 1e8
 DEFAULT_BUNDLES_SETTING, DOCUMENTED_BUNDLES = "defaultNumberOfNamespaceBundles", 4
 """The setting for the default number of bundles, and its documented value."""
 
-ALGORITHMS = "supportedNamespaceBundleSplitAlgorithms"
+SUPPORTED_ALGORITHMS = "supportedNamespaceBundleSplitAlgorithms"
 """A setting that stories need if they contain a split; the oldest brokers do not report it."""
 
 IMPOSSIBLE = {
@@ -199,7 +199,7 @@ def playable_stories(state: ClusterState) -> Iterator[tuple[str, Row]]:
     }
     up = [{"broker_up": {"broker": broker, "capacity": CAPACITY}} for broker in brokers]
     stories = [
-        (OWNERSHIP_RULES, _ownership_events(split=ALGORITHMS in settings)),
+        (OWNERSHIP_RULES, _ownership_events(split=SUPPORTED_ALGORITHMS in settings)),
         (GROUP_RULES, _group_events(len(brokers))),
     ]
     if len(brokers) > 1:

@@ -145,7 +145,7 @@ def _cuts_by_traffic(readings: Readings) -> Column:
     settings = F.col("settings")
     size = settings[growth.MAX_MEGABYTES] * shapes.MEGABYTE[readings["megabyte"]]
     most = F.struct(settings[growth.MAX_MESSAGES].alias("messages"), size.alias("bytes"))
-    return splitting.cuts_by_traffic(topics, most, settings[splitting.MARGIN])
+    return splitting.cuts_by_traffic(topics, most, settings[splitting.FLOW_MARGIN])
 
 
 def split_candidates(cases: DataFrame, chosen: PlanBasis) -> DataFrame:
@@ -197,7 +197,7 @@ def split_candidates(cases: DataFrame, chosen: PlanBasis) -> DataFrame:
 
 SPLIT_SETTINGS = (
     *splitting.ALGORITHM_SETTING.values(),
-    *(growth.MAX_MESSAGES, growth.MAX_MEGABYTES, splitting.MARGIN),
+    *(growth.MAX_MESSAGES, growth.MAX_MEGABYTES, splitting.FLOW_MARGIN),
 )
 
 OPERATIONS: Mapping[str, SparkOperation] = {

@@ -162,7 +162,7 @@ def _unload_details(known: bool) -> tuple[Column, Column, Column]:
     none = F.lit(None).cast("string")
     if not known:
         return F.col("place"), none, none
-    move, named = F.col("transfershedder"), F.col(f"settings.{transfer.TRANSFERS}")
+    move, named = F.col("transfershedder"), F.col(f"settings.{transfer.TRANSFER_ENABLED}")
     turn = F.array_position(move["bundles"], F.col("bundle")).cast("int")
     state = F.struct(*(move[name].alias(name) for name in ("uneven", "skipped")))
     return (

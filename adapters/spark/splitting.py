@@ -13,7 +13,7 @@ TOPICS = "topic_count_equally_divide"
 BY_RATES = "flow_or_qps_equally_divide"
 POSITIONS = "specified_positions_divide"
 ALGORITHMS = (RANGE, TOPICS, POSITIONS)
-MARGIN = "flowOrQpsDifferenceThresholdPercentage"
+FLOW_MARGIN = "flowOrQpsDifferenceThresholdPercentage"
 
 ALGORITHM_SETTING: Mapping[str, str] = {
     "default": "defaultNamespaceBundleSplitAlgorithm",
@@ -168,7 +168,7 @@ REFUSED_CUTS: Mapping[str, Callable[[Column], Column]] = {
 
 def documented_algorithms(defaults: Mapping[str, object]) -> tuple[str, ...]:
     """Return the split algorithms that documents with these default settings describe."""
-    return (*ALGORITHMS, BY_RATES) if MARGIN in defaults else ALGORITHMS
+    return (*ALGORITHMS, BY_RATES) if FLOW_MARGIN in defaults else ALGORITHMS
 
 
 def refusal_reason(

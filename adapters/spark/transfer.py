@@ -27,11 +27,11 @@ MANAGER, EXTENSIBLE = "loadManagerClassName", ".ExtensibleLoadManagerImpl"
 
 TARGET_DEVIATION = "loadBalancerBrokerLoadTargetStd"
 HITS = "loadBalancerSheddingConditionHitCountThreshold"
-MAX_BROKERS = "loadBalancerMaxNumberOfBrokerSheddingPerCycle"
+MAX_SHEDDING_BROKERS = "loadBalancerMaxNumberOfBrokerSheddingPerCycle"
 DELAY = "loadBalanceSheddingDelayInSeconds"
 LIFETIME = "loadBalancerBrokerLoadDataTTLInSeconds"
 MAX_REPORTED_BUNDLES = "loadBalancerMaxNumberOfBundlesInBundleLoadReport"
-TRANSFERS = "loadBalancerTransferEnabled"
+TRANSFER_ENABLED = "loadBalancerTransferEnabled"
 WITH_POLICIES = "loadBalancerSheddingBundlesWithPoliciesEnabled"
 EXCLUDED = "loadBalancerSheddingExcludedNamespaces"
 
@@ -39,7 +39,7 @@ NUMBERS = (
     *(
         TARGET_DEVIATION,
         HITS,
-        MAX_BROKERS,
+        MAX_SHEDDING_BROKERS,
         DELAY,
         LIFETIME,
         MAX_REPORTED_BUNDLES,
@@ -47,7 +47,7 @@ NUMBERS = (
     ),
     *(threshold.HISTORY_SHARE, *usage.WEIGHTS.values()),
 )
-SETTINGS = (*NUMBERS, TRANSFERS, WITH_POLICIES, EXCLUDED, MANAGER)
+SETTINGS = (*NUMBERS, TRANSFER_ENABLED, WITH_POLICIES, EXCLUDED, MANAGER)
 
 PAST_SCHEMA = "struct<hits double, since map<string, double>>"
 BROKER_COLUMNS = ("age", "without_data", "past")
@@ -180,7 +180,7 @@ def _moves(brokers: Column, settings: Column) -> Column:
         moved = F.size(state["moves"])
         target = F.get(brokers, moved)
         filled = _fitting_bundles(source, target)
-        due = (state["place"] > moved + 1) & (moved < settings[MAX_BROKERS])
+        due = (state["place"] > moved + 1) & (moved < settings[MAX_SHEDDING_BROKERS])
         due = due & finds_imbalance(state["now"], settings)
         moves = F.when(due & (F.size(filled["bundles"]) > 0), _move(source, target, filled))
         return F.struct(

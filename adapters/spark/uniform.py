@@ -19,8 +19,8 @@ MIN_UNLOAD: Mapping[str, str] = {
 }
 """Setting for the minimum traffic to unload, by its measure. [UNIFORM-06, AVERAGE-06]"""
 
-MAX_BUNDLES = "maxUnloadBundleNumPerShedding"
-OPTIONAL_SETTINGS = (MAX_SHARE, *MIN_UNLOAD.values(), MAX_BUNDLES)
+MAX_UNLOADED_BUNDLES = "maxUnloadBundleNumPerShedding"
+OPTIONAL_SETTINGS = (MAX_SHARE, *MIN_UNLOAD.values(), MAX_UNLOADED_BUNDLES)
 """Settings that are null under documents that do not describe them."""
 
 RATES_DIFFER: Mapping[str, Callable[[Column, Column, Column], Column]] = {
@@ -72,7 +72,7 @@ def one_if_fitting() -> Column:
 
 def takes(_readings: Mapping[str, str]) -> Column:
     """True if UniformLoadShedder sheds the bundle."""
-    ends, most = F.col("uniformloadshedder"), F.col(f"settings.{MAX_BUNDLES}")
+    ends, most = F.col("uniformloadshedder"), F.col(f"settings.{MAX_UNLOADED_BUNDLES}")
     few = F.coalesce((most < 0) | (F.col(COUNT_COLUMN) <= most), F.lit(True))
     return (
         ends["over"] & ends["most_loaded"] & _fits() & (F.col(FILLED_COLUMN) <= ends["need"]) & few

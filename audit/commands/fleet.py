@@ -24,7 +24,7 @@ from pulsar_conformance.audit.fleet.shape import VERSION
 from pulsar_conformance.audit.fleet.size import (
     AUTO_UNLOAD,
     NO_ADAPTER,
-    SHEDDING,
+    SHEDDING_ENABLED,
     BadFleet,
     Fleet,
     HistoryOptions,
@@ -177,7 +177,7 @@ def fleet_of(args: argparse.Namespace, rules: tuple[str, ...]) -> Fleet:
     `UnknownName`.
     """
     decided = args.decided_by != NO_ADAPTER
-    given = {SHEDDING: decided, AUTO_UNLOAD: decided, **given_settings(args.setting)}
+    given = {SHEDDING_ENABLED: decided, AUTO_UNLOAD: decided, **given_settings(args.setting)}
     return Fleet(
         clusters=args.clusters,
         brokers=args.brokers,

@@ -12,18 +12,18 @@ MINUTE = 60
 START = 1_795_132_800
 """Time at which every history starts, in seconds since 1970: 2026-11-20T00:00:00Z."""
 
-SHEDDING = "loadBalancerSheddingEnabled"
+SHEDDING_ENABLED = "loadBalancerSheddingEnabled"
 STRATEGY = "loadBalancerLoadSheddingStrategy"
-INTERVAL = "loadBalancerSheddingIntervalMinutes"
-REPORTS = "loadBalancerReportUpdateMaxIntervalMinutes"
+SHEDDING_INTERVAL = "loadBalancerSheddingIntervalMinutes"
+REPORT_INTERVAL = "loadBalancerReportUpdateMaxIntervalMinutes"
 GRACE = "loadBalancerSheddingGracePeriodMinutes"
 AUTO_UNLOAD = "loadBalancerAutoUnloadSplitBundlesEnabled"
-HISTORY = "loadBalancerHistoryResourcePercentage"
+HISTORY_SHARE = "loadBalancerHistoryResourcePercentage"
 
 FLEET_DEFAULTS: Mapping[str, Any] = {
-    SHEDDING: True,
+    SHEDDING_ENABLED: True,
     GRACE: 30,
-    HISTORY: 0,
+    HISTORY_SHARE: 0,
     "loadBalancerBrokerOverloadedThresholdPercentage": 75,
     "loadBalancerBrokerThresholdShedderPercentage": 10,
     "loadBalancerMsgRateDifferenceShedderThreshold": 50,
@@ -144,8 +144,8 @@ class Fleet:
         reports = self.report * (REPORT_ON_CHANGE if THRESHOLD in self.troubles else 1)
         own = {
             STRATEGY: self.strategy,
-            INTERVAL: self.interval,
-            REPORTS: reports,
+            SHEDDING_INTERVAL: self.interval,
+            REPORT_INTERVAL: reports,
         }
         both = {**FLEET_DEFAULTS, **own, **self.given}
         first = {name: value for name, value in both.items() if value is not None}

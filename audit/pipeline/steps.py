@@ -25,7 +25,7 @@ from pulsar_conformance.audit.pipeline.writing import (
     from_day,
 )
 from pulsar_conformance.audit.tables.cycles import CYCLE_SETTINGS, USUAL_REPORT_MINUTES
-from pulsar_conformance.audit.tables.settings_at import INTERVAL, REPORT_AGE
+from pulsar_conformance.audit.tables.settings_at import REPORT_AGE, SHEDDING_INTERVAL
 from pulsar_conformance.audit.verdicts import splits
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -196,7 +196,7 @@ def tables_by_documents(tables: Tables, plan: AuditPlan, documented: AuditPlan) 
 
 SPLITS = "split_findings"
 SHARED_SETTINGS, SHARED_READINGS = (
-    (INTERVAL, REPORT_AGE),
+    (SHEDDING_INTERVAL, REPORT_AGE),
     ("kilobyte", "grace-of"),
 )
 """Settings and readings that must be equal for a release and its documents to share tables."""

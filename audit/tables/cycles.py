@@ -17,9 +17,9 @@ from pulsar_conformance.audit.input.silver import LOST_UNLOAD as LOST_UNLOAD_KIN
 from pulsar_conformance.audit.pipeline.plan import AuditPlan, GoldTables, Silver
 from pulsar_conformance.audit.tables.causes import UNLOADING_SECONDS
 from pulsar_conformance.audit.tables.settings_at import (
-    INTERVAL,
     REPORT_AGE,
     SECONDS_UNTIL_IN_FORCE,
+    SHEDDING_INTERVAL,
     join_settings,
     settings_column,
     with_strategies,
@@ -195,7 +195,7 @@ GRACE_MINUTES = 30.0
 """Length of the grace period in minutes, unless a setting says otherwise."""
 
 CYCLE_SETTINGS = (
-    INTERVAL,
+    SHEDDING_INTERVAL,
     REPORT_AGE,
     shedding.GRACE,
     shedding.STRATEGY,
@@ -337,8 +337,8 @@ def _assumed_cycles(
 ) -> DataFrame:
     """Return a cycle for every interval since each leader's start, on days with known reports."""
     settled = join_settings(silver, plan, begun, "since")
-    step = (F.col(f"force.{INTERVAL}") * MICROS_OF_MINUTE).cast("bigint")
-    step = F.when(F.col(f"force.{INTERVAL}").between(MIN_MINUTES, MAX_MINUTES), step)
+    step = (F.col(f"force.{SHEDDING_INTERVAL}") * MICROS_OF_MINUTE).cast("bigint")
+    step = F.when(F.col(f"force.{SHEDDING_INTERVAL}").between(MIN_MINUTES, MAX_MINUTES), step)
     since, until = F.unix_micros("since"), F.unix_micros("until")
     day = F.unix_micros(F.col("of").cast("timestamp"))
     ahead = F.greatest(F.ceil((day - since) / step), F.lit(0))

@@ -9,17 +9,17 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql.utils import is_remote
 
-INTERVAL = "loadBalancerSheddingIntervalMinutes"
+SHEDDING_INTERVAL = "loadBalancerSheddingIntervalMinutes"
 REPORT_AGE = "loadBalancerReportUpdateMaxIntervalMinutes"
-MIN_INTERVAL = "loadBalancerReportUpdateMinIntervalMillis"
+MIN_REPORT_MILLIS = "loadBalancerReportUpdateMinIntervalMillis"
 SETTINGS = tuple(
     dict.fromkeys(
         (
             *shedding.deciding_settings(),
             *growth.SETTINGS,
-            INTERVAL,
+            SHEDDING_INTERVAL,
             REPORT_AGE,
-            MIN_INTERVAL,
+            MIN_REPORT_MILLIS,
         )
     )
 )

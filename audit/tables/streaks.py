@@ -12,7 +12,7 @@ from datetime import timedelta
 from pulsar_conformance.adapters.spark import average, shedding
 from pulsar_conformance.audit.pipeline.plan import ALL_DAYS_PREFIX, AuditPlan, GoldTables
 from pulsar_conformance.audit.tables import causes, cycles
-from pulsar_conformance.audit.tables.settings_at import INTERVAL
+from pulsar_conformance.audit.tables.settings_at import SHEDDING_INTERVAL
 from pulsar_conformance.conformance.common import check
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
@@ -135,7 +135,10 @@ def _pairs(made: GoldTables, plan: AuditPlan) -> DataFrame:
         exceeded[f"perhaps_{name}"] = F.bool_or(maybe)
     pair = F.struct(F.col("least.broker").alias("idle"), F.col("most.broker").alias("busy"))
     passed = F.unix_micros("cycle") - F.unix_micros("since")
-    soon = passed <= F.col(f"settings.{INTERVAL}") * FIRST_CYCLE_INTERVALS * cycles.MICROS_OF_MINUTE
+    soon = (
+        passed
+        <= F.col(f"settings.{SHEDDING_INTERVAL}") * FIRST_CYCLE_INTERVALS * cycles.MICROS_OF_MINUTE
+    )
     fresh = F.coalesce(
         soon & ~F.coalesce(F.col("doubt") == cycles.NO_LEADER, F.lit(False)), F.lit(False)
     )

@@ -365,7 +365,9 @@ def _latest_verdict() -> tuple[Column, ...]:
 
 def _soonest_verdict() -> tuple[Column, ...]:
     """Return a violation if load data came sooner than the minimum interval. [REPORT-16]"""
-    soon = F.col("passed").between(1e-3, F.col(f"force.{settings_at.MIN_INTERVAL}") / 1000 - 1e-3)
+    soon = F.col("passed").between(
+        1e-3, F.col(f"force.{settings_at.MIN_REPORT_MILLIS}") / 1000 - 1e-3
+    )
     told = formatting.joined(F.col("broker"), "wrote its load data again after", _seconds_passed())
     led = F.coalesce("elected", F.lit(False))
     open_ = F.when(soon & led, F.concat(told, F.lit(f"; {LEADER_CHANGED}")))

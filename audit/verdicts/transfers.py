@@ -260,7 +260,7 @@ def _uneven_load() -> Column:
 
 def _few_brokers() -> Column:
     """Return a violation if more brokers unload than are allowed in a cycle. [TRANSFER-08]"""
-    brokers, most = F.size(F.collect_set("broker")), F.max(_in_force(transfer.MAX_BROKERS))
+    brokers, most = F.size(F.collect_set("broker")), F.max(_in_force(transfer.MAX_SHEDDING_BROKERS))
     span = F.max(F.unix_micros("last") - F.unix_micros("cycle"))
     many, apart = brokers > most, span > causes.UNLOADING_SECONDS * 1_000_000
     verdict = F.when(many & apart, "undecided").when(many, "violated").otherwise("allowed")
@@ -287,7 +287,7 @@ def _to_less_loaded() -> Column:
         F.concat(formatting.plain(source["high"]), F.lit(" % to")),
         F.concat(formatting.plain(target["low"]), F.lit(" %")),
     )
-    transfers = F.coalesce(_in_force(transfer.TRANSFERS), F.lit(False))
+    transfers = F.coalesce(_in_force(transfer.TRANSFER_ENABLED), F.lit(False))
     return _verdict(F.coalesce(more, F.lit(False)) & transfers, lack, told)
 
 

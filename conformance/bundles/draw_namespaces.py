@@ -10,8 +10,8 @@ from pulsar_conformance.conformance.drawing import Aim, names
 from pulsar_conformance.conformance.drawing.loads import randoms, sometimes_as_text
 from pulsar_conformance.reference.ranges import FULL_UPPER, hash_of, hex_of
 
-DEFAULT = "defaultNumberOfNamespaceBundles"
-SYSTEM = "defaultNumberOfSystemNamespaceBundles"
+DEFAULT_BUNDLES = "defaultNumberOfNamespaceBundles"
+DEFAULT_SYSTEM_BUNDLES = "defaultNumberOfSystemNamespaceBundles"
 
 TOPICS_AT_THE_END = (
     "persistent://t/ns/edge-jzegdc1ep9ddzoi0jhlmg9d81xplf7vs60v5c9v5",
@@ -37,8 +37,12 @@ def creation_by(creator: str) -> st.SearchStrategy[Trial]:
     """Return a strategy for trials in which `creator` creates a namespace."""
     settings: st.SearchStrategy[Json] = st.one_of(
         st.just({}),
-        st.tuples(counts, counts).map(lambda two: {DEFAULT: two[0], SYSTEM: two[1]}),
-        st.tuples(st.sampled_from((DEFAULT, SYSTEM)), counts).map(lambda one: dict([one])),
+        st.tuples(counts, counts).map(
+            lambda two: {DEFAULT_BUNDLES: two[0], DEFAULT_SYSTEM_BUNDLES: two[1]}
+        ),
+        st.tuples(st.sampled_from((DEFAULT_BUNDLES, DEFAULT_SYSTEM_BUNDLES)), counts).map(
+            lambda one: dict([one])
+        ),
     )
     return _creation(st.just({"bundles": None, "creator": creator}), settings)
 
@@ -76,7 +80,7 @@ def coordinators() -> st.SearchStrategy[Trial]:
 
 def default_bundles() -> st.SearchStrategy[Json]:
     """Return a strategy for settings with or without a default number of bundles."""
-    return st.one_of(st.just({}), counts.map(lambda count: {DEFAULT: count}))
+    return st.one_of(st.just({}), counts.map(lambda count: {DEFAULT_BUNDLES: count}))
 
 
 def draw_boundaries(random: Random, count: int) -> list[str]:

@@ -21,8 +21,8 @@ from pulsar_conformance.reference.splitting import (
     TOPICS,
 )
 
-DEFAULT = "defaultNamespaceBundleSplitAlgorithm"
-SUPPORTED = "supportedNamespaceBundleSplitAlgorithms"
+DEFAULT_ALGORITHM = "defaultNamespaceBundleSplitAlgorithm"
+SUPPORTED_ALGORITHMS = "supportedNamespaceBundleSplitAlgorithms"
 NARROW_RANGES = 4096
 """Number of ranges in which topics are located, large enough that topics rarely share a range."""
 
@@ -162,7 +162,7 @@ def positions_by_the_broker(draw: st.DrawFn) -> Trial:
 def positions_as_default(draw: st.DrawFn) -> Trial:
     """Draw a split for which specified_positions_divide is set as the default algorithm."""
     [(operation, case)] = draw(positions()).questions
-    settings = {DEFAULT: POSITIONS, SUPPORTED: POSITIONS}
+    settings = {DEFAULT_ALGORITHM: POSITIONS, SUPPORTED_ALGORITHMS: POSITIONS}
     by = draw(st.sampled_from(["admin", "broker"]))
     return Trial.of(operation, {**case, "algorithm": None, "settings": settings, "by": by})
 
@@ -189,7 +189,7 @@ def splits_by_traffic(draw: st.DrawFn) -> Trial:
         settings[FLOW_MARGIN] = margin
     named = random.random() < NAMED
     if not named:
-        settings[DEFAULT] = BY_RATES
+        settings[DEFAULT_ALGORITHM] = BY_RATES
     topics = names.topics(random, count)
     loads = {topic: topic_load(random) for topic in topics if random.random() < LOADED}
     kind = random.choice(("any", "any", "sums at the limit", "little excess"))
@@ -240,11 +240,11 @@ def split_selected_by_setting(draw: st.DrawFn, setting: str) -> Trial:
     chosen, count, skewed = draw(algorithms), draw(small_counts), draw(st.booleans())
     random = draw(randoms)
     other = RANGE if chosen == TOPICS else TOPICS
-    settings = {DEFAULT: other, SUPPORTED: other, setting: chosen}
-    if setting == DEFAULT and draw(st.booleans()):
-        del settings[SUPPORTED]
+    settings = {DEFAULT_ALGORITHM: other, SUPPORTED_ALGORITHMS: other, setting: chosen}
+    if setting == DEFAULT_ALGORITHM and draw(st.booleans()):
+        del settings[SUPPORTED_ALGORITHMS]
         if chosen == RANGE and draw(st.booleans()):
-            del settings[DEFAULT]
+            del settings[DEFAULT_ALGORITHM]
     topics = _on_one_side(random, count) if skewed else names.topics(random, count)
     asked = split_case(WHOLE, None, topics=topics, settings=settings)
     named = [{**asked, "algorithm": algorithm} for algorithm in (chosen, other)]
@@ -255,7 +255,7 @@ def split_selected_by_setting(draw: st.DrawFn, setting: str) -> Trial:
 def automatic(draw: st.DrawFn) -> Trial:
     """Draw a split that the broker starts automatically."""
     algorithm = draw(st.none() | algorithms)
-    settings = dict.fromkeys((DEFAULT, SUPPORTED), draw(algorithms))
+    settings = dict.fromkeys((DEFAULT_ALGORITHM, SUPPORTED_ALGORITHMS), draw(algorithms))
     count = draw(st.sampled_from((2, 3, 10, 100)))
     topics = names.topics(draw(randoms), count)
     case = split_case(WHOLE, algorithm, topics=topics, settings=settings, by="broker")
@@ -275,7 +275,7 @@ def several_positions(random: Random) -> Json:
 
 
 AIMED = (
-    Aim("split-key", SPLIT.id, split_selected_by_setting(SUPPORTED)),
+    Aim("split-key", SPLIT.id, split_selected_by_setting(SUPPORTED_ALGORITHMS)),
     aim("split-ways", SPLIT.id, several_positions),
     aim("range-halves", SPLIT.id, halving_of_whole_range),
 )

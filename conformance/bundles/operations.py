@@ -39,8 +39,8 @@ from pulsar_conformance.reference.ranges import (
 )
 from pulsar_conformance.reference.splitting import SELECTING_SETTING
 
-NUMBER = "defaultNumberOfNamespaceBundles"
-SYSTEM_NUMBER = "defaultNumberOfSystemNamespaceBundles"
+DEFAULT_BUNDLES = "defaultNumberOfNamespaceBundles"
+DEFAULT_SYSTEM_BUNDLES = "defaultNumberOfSystemNamespaceBundles"
 WHOLE = "0x00000000_0xffffffff"
 ALL = ["0x00000000", "0xffffffff"]
 HALVES = ["0x00000000", "0x80000000", "0xffffffff"]
@@ -50,7 +50,7 @@ def _creation_problems(case: Json, settings: Settings) -> Problems:
     count, place = case["bundles"], "case.bundles"
     creator = case.get("creator", "admin")
     if count is None:
-        name = SYSTEM_NUMBER if creator == "system" else NUMBER
+        name = DEFAULT_SYSTEM_BUNDLES if creator == "system" else DEFAULT_BUNDLES
         count, place = settings.number(name), f"case.settings.{name}"
     elif creator != "admin":
         yield f"case.bundles: only an administrator may request a number, not {creator}"
@@ -70,7 +70,7 @@ CREATE = Operation(
     matches=same_field("boundaries"),
     examples=tuple({"bundles": number, "settings": {}} for number in (16, 2, None)),
     legal=_creation_problems,
-    overridden_by={NUMBER: "bundles"},
+    overridden_by={DEFAULT_BUNDLES: "bundles"},
 )
 
 

@@ -46,7 +46,7 @@ def the_default_number_is_used(case: FlatCase, answer: Boundaries, expect: Expec
     """A namespace created without a number of bundles gets the configured or default number."""
     expect.given(case.case.get("creator", "admin") == "admin", "an administrator creates it")
     if expect.reached(case["bundles"] is None):
-        default = int(case.settings.number(namespaces.DEFAULT))
+        default = int(case.settings.number(namespaces.DEFAULT_BUNDLES))
         expect.equal(len(answer) - 1, default, "bundles")
 
 
@@ -77,13 +77,17 @@ def _expect_count(answer: Boundaries, count: Fraction, expect: Expect) -> None:
 @CREATE.check("BUNDLE-14", draws=namespaces.creation_by("system"))
 def the_system_namespace_has_its_number(case: FlatCase, answer: Boundaries, expect: Expect) -> None:
     """pulsar/system, created by a broker, gets the configured number for system namespaces."""
-    _expect_count(answer, _expected_count("system", namespaces.SYSTEM, case, expect), expect)
+    _expect_count(
+        answer, _expected_count("system", namespaces.DEFAULT_SYSTEM_BUNDLES, case, expect), expect
+    )
 
 
 @CREATE.check("BUNDLE-15", draws=namespaces.creation_by("standalone"))
 def standalone_uses_the_default(case: FlatCase, answer: Boundaries, expect: Expect) -> None:
     """In standalone mode, public/default gets the default number of bundles."""
-    _expect_count(answer, _expected_count("standalone", namespaces.DEFAULT, case, expect), expect)
+    _expect_count(
+        answer, _expected_count("standalone", namespaces.DEFAULT_BUNDLES, case, expect), expect
+    )
 
 
 @CREATE.check("BUNDLE-16", draws=namespaces.creation_by("heartbeat"))

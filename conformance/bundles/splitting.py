@@ -220,13 +220,15 @@ def _demand_selected(asked: Sequence[Asked[FlatCase, Parts]], expect: Expect, ke
         _expect_equal_halves(case, answer, expect)
 
 
-@SPLIT.check_together("SPLIT-17", draws=splits.split_selected_by_setting(splits.DEFAULT))
+@SPLIT.check_together("SPLIT-17", draws=splits.split_selected_by_setting(splits.DEFAULT_ALGORITHM))
 def the_default_setting_selects(asked: Sequence[Asked[FlatCase, Parts]], expect: Expect) -> None:
     """`defaultNamespaceBundleSplitAlgorithm` selects the algorithm."""
     _demand_selected(asked, expect, "default")
 
 
-@SPLIT.check_together("SPLIT-18", draws=splits.split_selected_by_setting(splits.SUPPORTED))
+@SPLIT.check_together(
+    "SPLIT-18", draws=splits.split_selected_by_setting(splits.SUPPORTED_ALGORITHMS)
+)
 def the_supported_setting_selects(asked: Sequence[Asked[FlatCase, Parts]], expect: Expect) -> None:
     """`supportedNamespaceBundleSplitAlgorithms` selects the algorithm."""
     _demand_selected(asked, expect, "supported")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from pulsar_conformance.conformance.cases.setting_types import (
-    ALGORITHM,
+    DEFAULT_ALGORITHM,
     FLOW_LIMITS,
     STARTS_NOT,
     prevents_election,
@@ -44,9 +44,9 @@ from pulsar_conformance.specs.text import enumerated
 
 MANAGER, STRATEGY = "loadManagerClassName", "loadBalancerLoadSheddingStrategy"
 PLACEMENT = "loadBalancerLoadPlacementStrategy"
-BALANCING, SHEDDING_ENABLED = "loadBalancerEnabled", "loadBalancerSheddingEnabled"
+BALANCING_ENABLED, SHEDDING_ENABLED = "loadBalancerEnabled", "loadBalancerSheddingEnabled"
 AUTO_SPLIT_ENABLED = "loadBalancerAutoBundleSplitEnabled"
-HEAP = "loadBalancerMemoryResourceWeight"
+MEMORY_WEIGHT = "loadBalancerMemoryResourceWeight"
 HEAP_IGNORED = "the modular load manager no longer counts heap memory, whatever its weight"
 MODULAR = "modular"
 EXTENSIBLE, TRANSFER = "extensible", "TransferShedder"
@@ -262,7 +262,7 @@ def without_effect(
         if setting is None:
             continue
         default = default_in_version(setting, version or release)
-        if setting.name == HEAP and _ignores_heap(_manager(values, runs), version):
+        if setting.name == MEMORY_WEIGHT and _ignores_heap(_manager(values, runs), version):
             if value or defaults:
                 yield name, f"{value}: {HEAP_IGNORED}"
         elif wrong := _mistake(name, values, runs, version):
@@ -294,7 +294,7 @@ def _why_off(
     shedding, placement = _short(runs.shedding), _short(runs.placement)
     known = release if version else known_releases()[-1]
     belongs, users = setting.manager(known), users_in_version(setting, known, version)
-    if setting.name == HEAP and _ignores_heap(MODULAR, version):
+    if setting.name == MEMORY_WEIGHT and _ignores_heap(MODULAR, version):
         users = (EXTENSIBLE,)
     belongs = MODULAR if setting.strategies else belongs
     if manager not in (*KINDS, NOTHING):
@@ -307,7 +307,7 @@ def _why_off(
             return ""  # It must match the placement strategy, even if nothing is shed.
     switch = SHEDDING_ENABLED if setting.strategies else setting.switch
     if users and manager == MODULAR and placement not in users:
-        switch = BALANCING if MODULAR in users else SHEDDING_ENABLED
+        switch = BALANCING_ENABLED if MODULAR in users else SHEDDING_ENABLED
     bound = setting.name == SIMPLE_PLACEMENT and runs.placement == PACKAGE + AVG_SHEDDER
     bound = bound and not (version and requires_strategy_pair(version))
     if runs.manager == STOPPED and runs.culprit == MANAGER:
@@ -326,12 +326,12 @@ def _why_off(
     if setting.strategies and shedding not in setting.strategies:
         verb = "is set" if shedding == _short(str(values.get(STRATEGY))) else "runs"
         return f"it belongs to {' and '.join(setting.strategies)}, but {shedding} {verb}"
-    if switch == BALANCING and manager == EXTENSIBLE and setting.name != SHEDDING_ENABLED:
+    if switch == BALANCING_ENABLED and manager == EXTENSIBLE and setting.name != SHEDDING_ENABLED:
         switch = ""  # Load data are written even so.
     if setting.name == AUTO_SPLIT_ENABLED and manager == EXTENSIBLE:
-        switch = BALANCING  # SplitScheduler needs both settings.
-    off = [one for one in (BALANCING, switch) if switch and values.get(one) is False]
-    algorithm = _short(_full(values, ALGORITHM, release))
+        switch = BALANCING_ENABLED  # SplitScheduler needs both settings.
+    off = [one for one in (BALANCING_ENABLED, switch) if switch and values.get(one) is False]
+    algorithm = _short(_full(values, DEFAULT_ALGORITHM, release))
     if off and not (setting.name in FLOW_LIMITS and algorithm == BY_RATES):
         return f"{off[0]} is false"
     if setting.placement and manager == MODULAR and placement != setting.placement:
@@ -346,7 +346,7 @@ def parts_in_force(values: Mapping[str, Any], runs: Running) -> frozenset[str]:
 
     They are `BROKER`, the load manager that runs, its tasks, and its strategies.
     """
-    balances = values.get(BALANCING) is not False
+    balances = values.get(BALANCING_ENABLED) is not False
     parts = {model.BROKER, runs.manager}
     if runs.manager == MODULAR:
         parts |= {model.PLACING, _own(runs.placement)}
@@ -376,8 +376,8 @@ def _mistake(name: str, values: Mapping[str, Any], runs: Running, version: str) 
     value = values[name]
     if name == runs.culprit:
         return str(runs)
-    manager, balances = _manager(values, runs), values.get(BALANCING) is not False
-    if balances or manager == EXTENSIBLE or broker_settings()[name].switch != BALANCING:
+    manager, balances = _manager(values, runs), values.get(BALANCING_ENABLED) is not False
+    if balances or manager == EXTENSIBLE or broker_settings()[name].switch != BALANCING_ENABLED:
         wrong = why_bad_interval(name, value, manager) or why_bad_table_view(
             name, str(value), manager
         )

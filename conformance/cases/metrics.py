@@ -30,7 +30,7 @@ from pulsar_conformance.specs.errors import why_unreadable
 from pulsar_conformance.specs.judged import default_in_version
 from pulsar_conformance.specs.text import counted
 
-HISTORY = "loadBalancerHistoryResourcePercentage"
+HISTORY_SHARE = "loadBalancerHistoryResourcePercentage"
 
 RESOURCE_METRICS = {
     f"pulsar_lb_{metric}_usage": name
@@ -164,9 +164,9 @@ def with_smoothed_usage(
         name: settings.get(
             name, default_in_version(broker_settings()[name], version or known_releases()[-1])
         )
-        for name in (HISTORY, *WEIGHT_SETTINGS.values())
+        for name in (HISTORY_SHARE, *WEIGHT_SETTINGS.values())
     }
-    kept = own[HISTORY]
+    kept = own[HISTORY_SHARE]
     found, notes = dict(reports), []
     for name, one in reports.items():
         if one.smoothed is None:

@@ -26,7 +26,7 @@ from pulsar_conformance.conformance.common.trial import Json, Trial
 from pulsar_conformance.conformance.placement.operations import ASSIGN
 from pulsar_conformance.reference.placement import permitted_by
 from pulsar_conformance.reference.ranges import namespace_of
-from pulsar_conformance.reference.released.assignment import DOMAINS, PREFER_LATER
+from pulsar_conformance.reference.released.assignment import FAILURE_DOMAINS_ENABLED, PREFER_LATER
 from pulsar_conformance.reference.released.expressions import BadExpression, Expression
 from pulsar_conformance.reference.reports import BUNDLE
 from pulsar_conformance.specs.text import counted
@@ -273,15 +273,15 @@ def placement_question(
     """
     namespace = namespace_of(bundle)
     _check_ranges(bundle, snapshot, constraints)
-    settings = {DOMAINS: False, **snapshot.settings}
+    settings = {FAILURE_DOMAINS_ENABLED: False, **snapshot.settings}
     notes = list(_notes(bundle, snapshot, constraints, source))
     unused = {*constraints.groups} - {*map(namespace_of, snapshot.owned), namespace}
     if constraints.groups and unused == {*constraints.groups}:
         notes.append(
             f"no broker owns a bundle of the groups' namespaces: {', '.join(sorted(unused)[:3])}"
         )
-    if constraints.domains and DOMAINS not in {**snapshot.settings, **what_if}:
-        unset = f"{DOMAINS} is not set, so it is false"
+    if constraints.domains and FAILURE_DOMAINS_ENABLED not in {**snapshot.settings, **what_if}:
+        unset = f"{FAILURE_DOMAINS_ENABLED} is not set, so it is false"
         notes.append(f"{unset}, and failure domains do not count")
     brokers, ids = snapshot.brokers, broker_ids(snapshot)
     without_topics: list[Json] = []

@@ -54,8 +54,8 @@ LONGS = frozenset(
 """Settings of type long in Pulsar's ServiceConfiguration; other whole numbers are of type int."""
 
 
-SUPPORTED = "supportedNamespaceBundleSplitAlgorithms"
-ALGORITHM = "defaultNamespaceBundleSplitAlgorithm"
+SUPPORTED_ALGORITHMS = "supportedNamespaceBundleSplitAlgorithms"
+DEFAULT_ALGORITHM = "defaultNamespaceBundleSplitAlgorithm"
 
 STARTS_NOT = "does not start"
 """Text at the end of each reason why a broker does not start."""
@@ -66,13 +66,13 @@ UNKNOWN_EFFECT = "Pulsar reads it as a number, but the effect of this number is 
 
 TOO_SHORT = "an interval has to be above 0 (ScheduledThreadPoolExecutor)"
 
-TOMBSTONE = "loadBalancerServiceUnitStateTombstoneDelayTimeInSeconds"
-IN_FLIGHT = "loadBalancerInFlightServiceUnitStateWaitingTimeInMillis"
-CHANNEL_DEFAULTS: Json = {TOMBSTONE: 3600, IN_FLIGHT: 30_000}
+TOMBSTONE_DELAY = "loadBalancerServiceUnitStateTombstoneDelayTimeInSeconds"
+IN_FLIGHT_WAIT = "loadBalancerInFlightServiceUnitStateWaitingTimeInMillis"
+CHANNEL_DEFAULTS: Json = {TOMBSTONE_DELAY: 3600, IN_FLIGHT_WAIT: 30_000}
 """Defaults of two periods of the extensible manager's channel; in 3.0, the second is a constant."""
 
-BANDWIDTH = "loadBalancerNamespaceBundleMaxBandwidthMbytes"
-FLOW_LIMITS = ("loadBalancerNamespaceBundleMaxMsgRate", BANDWIDTH)
+MAX_BANDWIDTH = "loadBalancerNamespaceBundleMaxBandwidthMbytes"
+FLOW_LIMITS = ("loadBalancerNamespaceBundleMaxMsgRate", MAX_BANDWIDTH)
 """Limits that flow_or_qps_equally_divide uses even if an administrator splits the bundle."""
 
 COMMAND_LINE = "--setting"
@@ -224,22 +224,26 @@ def why_bad_algorithm(name: str, values: Mapping[str, Any], version: str) -> str
 
     If `version` is empty, the algorithms of all versions are accepted.
     """
-    if name not in (SUPPORTED, ALGORITHM):
+    if name not in (SUPPORTED_ALGORITHMS, DEFAULT_ALGORITHM):
         return ""
-    default = str(values.get(ALGORITHM) or RANGE)
-    listed = values.get(SUPPORTED)
+    default = str(values.get(DEFAULT_ALGORITHM) or RANGE)
+    listed = values.get(SUPPORTED_ALGORITHMS)
     supported = algorithms_in(version) if listed is None else _items(str(listed))
-    for one in [default] if name == ALGORITHM else supported:
+    for one in [default] if name == DEFAULT_ALGORITHM else supported:
         if not one:
             return f"it has an empty entry, and no split algorithm has an empty name, {NO_START}"
         if one not in algorithms_in(version):
             return f"{_no_algorithm(one, version)}, {NO_START}"
     if default not in supported:
-        if not supported and name == SUPPORTED:
+        if not supported and name == SUPPORTED_ALGORITHMS:
             return f"it is an empty list, which lacks {default}, {NO_START}"
-        if name == ALGORITHM:
-            return f"{SUPPORTED} does not list {default}, {NO_START}"
-        return "" if ALGORITHM in values else f"it does not list {RANGE}, the default, {NO_START}"
+        if name == DEFAULT_ALGORITHM:
+            return f"{SUPPORTED_ALGORITHMS} does not list {default}, {NO_START}"
+        return (
+            ""
+            if DEFAULT_ALGORITHM in values
+            else f"it does not list {RANGE}, the default, {NO_START}"
+        )
     return ""
 
 
@@ -261,13 +265,15 @@ def why_bad_tombstone(name: str, values: Mapping[str, Any], manager: str) -> str
     Empty if the broker starts. The mistake is reported for only one of the two settings: the
     tombstone delay if it is set, otherwise the waiting time.
     """
-    faulty = next((one for one in (TOMBSTONE, IN_FLIGHT) if one in values), "")
+    faulty = next((one for one in (TOMBSTONE_DELAY, IN_FLIGHT_WAIT) if one in values), "")
     if manager != "extensible" or name != faulty:
         return ""
-    delay, waiting = ({**CHANNEL_DEFAULTS, **values}[one] for one in (TOMBSTONE, IN_FLIGHT))
+    delay, waiting = (
+        {**CHANNEL_DEFAULTS, **values}[one] for one in (TOMBSTONE_DELAY, IN_FLIGHT_WAIT)
+    )
     if delay * 1000 >= waiting:
         return ""
-    less = f"{TOMBSTONE}, {delay} s, is less than {IN_FLIGHT}, {waiting} ms"
+    less = f"{TOMBSTONE_DELAY}, {delay} s, is less than {IN_FLIGHT_WAIT}, {waiting} ms"
     return f"{less} (ServiceUnitStateChannelImpl), so the broker {STARTS_NOT}"
 
 

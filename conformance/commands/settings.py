@@ -330,7 +330,7 @@ def _remark(found: SettingsRead, name: str) -> str:
     Usually empty.
     """
     from pulsar_conformance.conformance.cases.effects import AVG_SHEDDER, EXTENSIBLE, MODULAR
-    from pulsar_conformance.conformance.cases.setting_types import ALGORITHM
+    from pulsar_conformance.conformance.cases.setting_types import DEFAULT_ALGORITHM
     from pulsar_conformance.conformance.compare.upgrade import short_value
     from pulsar_conformance.reference.released.splitting import FLOW, ONE_CUT
     from pulsar_conformance.specs.balancers import PACKAGE
@@ -348,7 +348,7 @@ def _remark(found: SettingsRead, name: str) -> str:
     if modular and name == STRATEGY and runs.shedding == PACKAGE + AVG_SHEDDER != runs.placement:
         placed = f"{PLACEMENT} is {short_value(runs.placement)}"
         said.append(f"{shedding} also places what it unloads, but {placed}")
-    if runs.manager == EXTENSIBLE and name == ALGORITHM and found.values[name] == FLOW:
+    if runs.manager == EXTENSIBLE and name == DEFAULT_ALGORITHM and found.values[name] == FLOW:
         said.append(f"{ONE_CUT}, so a bundle that it would cut more often stays whole")
     return "; ".join(filter(None, [*said, found.delay_remark(name)]))
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from pulsar_conformance.conformance.cases.effects import (
-    BALANCING,
+    BALANCING_ENABLED,
     KINDS,
     MODULAR,
     SHEDDING_ENABLED,
@@ -205,7 +205,7 @@ def _matters(now: SettingsRead, upgraded: SettingsRead, name: str, value: Any) -
 
 def _may_shed(found: SettingsRead) -> bool:
     """True if no setting turns shedding off."""
-    return all(found.values.get(one) is not False for one in (BALANCING, SHEDDING_ENABLED))
+    return all(found.values.get(one) is not False for one in (BALANCING_ENABLED, SHEDDING_ENABLED))
 
 
 def _changes_of_settings(

@@ -21,15 +21,15 @@ from pulsar_conformance.reference.released.load_data import (
     format_rate,
     load_pairs,
 )
-from pulsar_conformance.reference.released.transfer_shedder import DEBUG
+from pulsar_conformance.reference.released.transfer_shedder import DEBUG_MODE
 from pulsar_conformance.reference.shedding import (
     EXCLUDED,
     HITS,
     LIFETIME,
-    MAX_BROKERS,
+    MAX_SHEDDING_BROKERS,
+    TRANSFER_ENABLED,
     TRANSFER_SHEDDER,
     TRANSFER_TARGET,
-    TRANSFERS,
     WITH_POLICIES,
 )
 from pulsar_conformance.specs.broker import broker_settings, known_releases
@@ -117,9 +117,9 @@ def _rules_in(settings: Mapping[str, Any], version: str) -> TransferRules:
     return TransferRules(
         target=float(settings[TRANSFER_TARGET]),
         overload=float(settings[OVERLOAD_THRESHOLD]),
-        brokers=int(settings[MAX_BROKERS]),
-        transfers=bool(settings[TRANSFERS]),
-        debug=bool(settings[DEBUG]),
+        brokers=int(settings[MAX_SHEDDING_BROKERS]),
+        transfers=bool(settings[TRANSFER_ENABLED]),
+        debug=bool(settings[DEBUG_MODE]),
         excluded=frozenset(filter(None, excluded)),
         with_policies=bool(settings[WITH_POLICIES]),
         by_busiest=has_revision(version, UNDERLOAD),
@@ -190,7 +190,7 @@ def _answer_lines(state: LoadState, settings: Mapping[str, Any]) -> Iterator[str
         )
         if not state.rules.transfers:
             yield from paragraph(
-                f"{TRANSFERS} is false: bundles are unloaded without a destination, and "
+                f"{TRANSFER_ENABLED} is false: bundles are unloaded without a destination, and "
                 "none are swapped",
                 2,
             )
@@ -259,7 +259,11 @@ def _why_off(given: Mapping[str, Any]) -> str:
     off = next((name for name in SWITCHES if given[name] is False), None)
     if off is not None:
         return f"{off} is false"
-    return "" if given[MAX_BROKERS] > 0 else f"{MAX_BROKERS} is {given[MAX_BROKERS]}"
+    return (
+        ""
+        if given[MAX_SHEDDING_BROKERS] > 0
+        else f"{MAX_SHEDDING_BROKERS} is {given[MAX_SHEDDING_BROKERS]}"
+    )
 
 
 def _amount_text(state: LoadState) -> str:

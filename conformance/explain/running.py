@@ -7,7 +7,7 @@ from typing import Any
 
 from pulsar_conformance import specs
 from pulsar_conformance.conformance.cases.effects import (
-    BALANCING,
+    BALANCING_ENABLED,
     EXTENSIBLE,
     EXTENSIBLE_CLASS,
     MANAGER,
@@ -168,10 +168,10 @@ def settings_notes(trial: Trial, model: Model) -> Iterator[str]:
     """Yield notes on unknown settings, and on disabled balancing, which no document describes."""
     yield from dict.fromkeys(one for _, case in trial.questions for one in unused_parts(case))
     settings = [case.get("settings") for _, case in trial.questions if isinstance(case, dict)]
-    off = any(isinstance(one, dict) and one.get(BALANCING) is False for one in settings)
+    off = any(isinstance(one, dict) and one.get(BALANCING_ENABLED) is False for one in settings)
     if off and not specs.load().profiles[model.profile].released:
         yield (
-            f"{BALANCING} is false, so a release sheds nothing; the setting is "
+            f"{BALANCING_ENABLED} is false, so a release sheds nothing; the setting is "
             "undocumented, and the answer below ignores it"
         )
 

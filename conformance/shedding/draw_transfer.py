@@ -19,11 +19,11 @@ from pulsar_conformance.reference.shedding import (
     HITS,
     LIFETIME,
     MANAGER,
-    MAX_BROKERS,
-    TOP,
+    MAX_REPORTED_BUNDLES,
+    MAX_SHEDDING_BROKERS,
+    TRANSFER_ENABLED,
     TRANSFER_SHEDDER,
     TRANSFER_TARGET,
-    TRANSFERS,
     WITH_POLICIES,
 )
 from pulsar_conformance.reference.threshold import HISTORY_SHARE
@@ -220,7 +220,7 @@ def without_transfers(random: Random) -> Json:
     found = one_condition(random)
     return {
         **found,
-        "settings": {**found["settings"], TRANSFERS: random.choice((False, "false"))},
+        "settings": {**found["settings"], TRANSFER_ENABLED: random.choice((False, "false"))},
     }
 
 
@@ -228,7 +228,7 @@ def few_brokers(random: Random) -> Json:
     """Return a cycle in which more brokers could unload than the configured limit allows."""
     loads, settings = _uneven_after_moves(random)
     most = random.choice((1, 2, 2, 3, None))
-    limit = {} if most is None else {MAX_BROKERS: most}
+    limit = {} if most is None else {MAX_SHEDDING_BROKERS: most}
     return {"settings": {**settings, **limit}, **cluster(random, loads)}
 
 
@@ -312,7 +312,7 @@ def top_bundles(random: Random) -> Json:
     most = random.choice((1, 2, 3))
     shares = ((3, 4, 5, 6, 7, 8, 27, 40), (5, 6, 7, 8, 9, 10, 15, 40))
     return {
-        "settings": {**settings, TOP: most},
+        "settings": {**settings, MAX_REPORTED_BUNDLES: most},
         **cluster(random, loads, shares=shares),
     }
 

@@ -28,12 +28,12 @@ from pulsar_conformance.reference.shedding import (
     EXCLUDED,
     HITS,
     MANAGER,
-    MAX_BROKERS,
+    MAX_REPORTED_BUNDLES,
+    MAX_SHEDDING_BROKERS,
     STRATEGY,
-    TOP,
+    TRANSFER_ENABLED,
     TRANSFER_SHEDDER,
     TRANSFER_TARGET,
-    TRANSFERS,
     WITH_POLICIES,
 )
 from pulsar_conformance.reference.threshold import HISTORY_SHARE
@@ -179,7 +179,7 @@ def enough_cycles_unload(row: CyclesInARow, answer: UnloadingInARow, expect: Exp
 def few_brokers_unload(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
     """At most the configured number of brokers unload bundles."""
     _loads(case, expect)
-    most, sources = case.settings.number(MAX_BROKERS), {one for one, _ in answer.pairs}
+    most, sources = case.settings.number(MAX_SHEDDING_BROKERS), {one for one, _ in answer.pairs}
     if expect.reached(len(case.brokers) > most and bool(sources)):
         expect.that(
             len(sources) <= most, f"at most {plain(most)} brokers", ", ".join(sorted(sources))
@@ -192,7 +192,7 @@ def bundles_go_to_less_loaded_brokers(
 ) -> None:
     """Each unload names a less loaded broker as the destination."""
     found = _loads(case, expect)
-    expect.given(case.settings.flag(TRANSFERS), "transfers are switched on")
+    expect.given(case.settings.flag(TRANSFER_ENABLED), "transfers are switched on")
     expect.reached(bool(answer.pairs))
     for source, bundle in answer.pairs:
         to = answer.to.get(bundle)
@@ -215,7 +215,7 @@ def no_destination_without_transfers(
 ) -> None:
     """With transfers disabled, no destination is named."""
     _loads(case, expect)
-    if expect.reached(not case.settings.flag(TRANSFERS) and bool(answer.pairs)):
+    if expect.reached(not case.settings.flag(TRANSFER_ENABLED) and bool(answer.pairs)):
         expect.nothing(answer.to.values(), "transfers are switched off")
 
 
@@ -332,7 +332,7 @@ def excluded_namespaces_stay(case: SheddingCycle, answer: Unloading, expect: Exp
 def only_top_bundles_go(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
     """Only a broker's busiest bundles, up to the configured number, may be unloaded."""
     _loads(case, expect)
-    top = int(case.settings.number(TOP))
+    top = int(case.settings.number(MAX_REPORTED_BUNDLES))
     for name, broker in case.brokers.items():
         rates = {bundle: case.rates(bundle) for bundle in broker.bundles}
         for bundle in answer.owned(broker):

@@ -33,8 +33,8 @@ from pulsar_conformance.reference.numbers import (
     total,
 )
 from pulsar_conformance.reference.uniform import (
-    MAX_BUNDLES,
     MAX_SHARE,
+    MAX_UNLOADED_BUNDLES,
     MIN_BYTES,
     MIN_MESSAGES,
     RATE_THRESHOLD,
@@ -224,7 +224,7 @@ def _limited(trial: Trial, random: Random) -> Trial:
         MAX_SHARE: random.choice((0.2, 0.1, 0.5)),
         MIN_MESSAGES: random.choice((0, 1000, 10_000)),
         MIN_BYTES: random.choice((0, 1_048_576, 1_000_000_000)),
-        MAX_BUNDLES: random.choice((-1, -1, 0, 1, 2)),
+        MAX_UNLOADED_BUNDLES: random.choice((-1, -1, 0, 1, 2)),
     }
     return Trial.of(SHED.id, {**case, "settings": {**case["settings"], **limits}})
 
@@ -272,6 +272,6 @@ def small_differences_are_left(case: SheddingCycle, answer: Unloading, expect: E
 def no_more_bundles_than_the_limit(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
     """At most the configured number of bundles is unloaded in a cycle."""
     _limits_given(case, expect)
-    most = case.settings.number(MAX_BUNDLES)
+    most = case.settings.number(MAX_UNLOADED_BUNDLES)
     if expect.reached(most >= 0 and bool(answer.pairs)):
         expect.that(len(answer.pairs) <= most, f"at most {most} bundles", answer)

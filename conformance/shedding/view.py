@@ -34,9 +34,9 @@ from pulsar_conformance.reference.shedding import (
     IN_EXTENSIONS,
     LIFETIME,
     MANAGER,
+    MAX_REPORTED_BUNDLES,
     PACKAGE,
     STRATEGY,
-    TOP,
     TRANSFER_SHEDDER,
     TRANSFER_TARGET,
 )
@@ -382,7 +382,7 @@ class LoadsOfCycle:
     def _has_small_bundle(self, broker: Broker, share: Fraction) -> bool:
         """True if a broker can certainly move a bundle with less than `share` of its traffic."""
         limit = share * self.cycle.rates_of(broker).throughput
-        top = self.cycle.settings.number(TOP)
+        top = self.cycle.settings.number(MAX_REPORTED_BUNDLES)
         measured = map(self.cycle.measured, self.cycle.movable(broker))
         movable = [rates.throughput for rates in measured if rates]
         return any(0 < one < limit for one in movable) and 2 < len(movable) <= top

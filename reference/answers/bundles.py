@@ -20,13 +20,13 @@ from pulsar_conformance.reference.ranges import (
 )
 
 SPLIT_CANDIDATES = "bundles.split_candidates"
-DEFAULT = "defaultNumberOfNamespaceBundles"
-SYSTEM = "defaultNumberOfSystemNamespaceBundles"
+DEFAULT_BUNDLES = "defaultNumberOfNamespaceBundles"
+DEFAULT_SYSTEM_BUNDLES = "defaultNumberOfSystemNamespaceBundles"
 
 SETTING_OF: Mapping[str, str | None] = {
-    "admin": DEFAULT,
-    "standalone": DEFAULT,
-    "system": SYSTEM,
+    "admin": DEFAULT_BUNDLES,
+    "standalone": DEFAULT_BUNDLES,
+    "system": DEFAULT_SYSTEM_BUNDLES,
     "heartbeat": None,
 }
 """Setting that gives the number of bundles of a new namespace, by the namespace's creator.

@@ -19,7 +19,7 @@ from pulsar_conformance.reference.released import (
     splitting,
 )
 from pulsar_conformance.reference.released.assignment import (
-    DOMAINS,
+    FAILURE_DOMAINS_ENABLED,
     ReleasedAssignment,
     emptiest_domains,
     fewest,
@@ -173,7 +173,7 @@ def anti_affinity(context: Context, case: Case, release: ReleasedWays) -> Deriva
     count = {
         name: members(spread.groups, spread.namespace, owned) for name, owned in served.items()
     }
-    home = spread.home if context.settings(case).given.get(DOMAINS, True) else {}
+    home = spread.home if context.settings(case).given.get(FAILURE_DOMAINS_ENABLED, True) else {}
     among = emptiest_domains(case["candidates"], count, home)
     best = list(fewest(among, count))
     domains = dict.fromkeys(home[name] for name in among if name in home)

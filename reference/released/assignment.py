@@ -19,7 +19,7 @@ from pulsar_conformance.reference.shedding import EXCLUDED
 MAX_TOPICS = "loadBalancerBrokerMaxTopics"
 EVENLY = "loadBalancerDistributeBundlesEvenlyEnabled"
 PREFER_LATER = "preferLaterVersions"
-DOMAINS = "failureDomainsEnabled"
+FAILURE_DOMAINS_ENABLED = "failureDomainsEnabled"
 """Setting that is treated as true if a case omits it, since the documents assume so."""
 
 SHARED = "LoadManagerShared."
@@ -185,7 +185,9 @@ class ReleasedAssignment:
         if group_of(groups, self._all.namespace) is None:
             return among
         count = {name: members(groups, self._all.namespace, self.served[name]) for name in among}
-        home = self._all.spread.home if self._settings.given.get(DOMAINS, True) else {}
+        home = (
+            self._all.spread.home if self._settings.given.get(FAILURE_DOMAINS_ENABLED, True) else {}
+        )
         return fewest(emptiest_domains(among, count, home), count)
 
     def _even(self, among: Candidates) -> Candidates:

@@ -22,7 +22,7 @@ from pulsar_conformance.reference.released.strategy import (
 LOW, HIGH = "loadBalancerAvgShedderLowThreshold", "loadBalancerAvgShedderHighThreshold"
 LOW_HITS = "loadBalancerAvgShedderHitCountLowThreshold"
 HIGH_HITS = "loadBalancerAvgShedderHitCountHighThreshold"
-SHARE = "maxUnloadPercentage"
+MAX_SHARE = "maxUnloadPercentage"
 MIN_UNLOAD = {"msgRate": "minUnloadMessage", "msgThroughput": "minUnloadMessageThroughput"}
 PLACE = "AvgShedder.findBundlesForUnloading"
 PAIRS = "AvgShedder.findBrokerPairs"
@@ -153,7 +153,7 @@ def _chosen(view: ClusterView, idle: str, busy: str) -> _Pair:
     """
     known = view.known
     for kind, least in MIN_UNLOAD.items():
-        need = (known.carries(busy, kind) - known.carries(idle, kind)) * known.number(SHARE)
+        need = (known.carries(busy, kind) - known.carries(idle, kind)) * known.number(MAX_SHARE)
         if need > known.number(least):
             break
     else:
@@ -185,9 +185,9 @@ def _steps(
     if pair.kind is None:
         yield from keep_all_steps(view, name, f"{pair.short} ({PLACE})")
         return
-    share = plain(Fraction(view.known.number(SHARE)))
+    share = plain(Fraction(view.known.number(MAX_SHARE)))
     amount = WRITTEN[pair.kind](Fraction(pair.need))
-    yield Step("share", f"{share} ({SHARE})", detail=True)
+    yield Step("share", f"{share} ({MAX_SHARE})", detail=True)
     yield Step("to shed", f"{share} of the difference = {amount} ({PLACE})")
     owned = view.known.owned(name)
     yield from bundle_steps(

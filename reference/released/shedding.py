@@ -18,13 +18,13 @@ from pulsar_conformance.reference.shedding import (
     ENABLED,
     EXCLUDED,
     PACKAGE,
+    TRANSFER_ENABLED,
     TRANSFER_SHEDDER,
-    TRANSFERS,
     Cycle,
     selects_extensible_manager,
 )
 
-BALANCING = "loadBalancerEnabled"
+BALANCING_ENABLED = "loadBalancerEnabled"
 """An undocumented setting of releases that switches off all load balancing."""
 
 STRATEGIES: Mapping[str, Callable[[ClusterView], Iterator[BrokerUnloads]]] = {
@@ -137,7 +137,7 @@ def _transferred(
             {"unload": []}, lambda: (Step("shedding", f"{off}: nothing is unloaded"),)
         )
     found = decision.decide()
-    named = cycle.settings.flag(TRANSFERS)
+    named = cycle.settings.flag(TRANSFER_ENABLED)
     answer = [
         {"broker": one.source, "bundle": one.bundle, **({"to": one.target} if named else {})}
         for one in sorted(found, key=lambda one: transfer_shedder.place_in_answer(known, one))
@@ -155,8 +155,8 @@ SHEDDERS: Mapping[str, frozenset[str]] = {
 
 def _off(cycle: Cycle) -> str:
     """Return why nothing is shed in this cycle; empty if shedding is on."""
-    if not cycle.settings.flag(BALANCING):
-        return f"{BALANCING} is false (LoadManagerShared.isLoadSheddingEnabled)"
+    if not cycle.settings.flag(BALANCING_ENABLED):
+        return f"{BALANCING_ENABLED} is false (LoadManagerShared.isLoadSheddingEnabled)"
     if not cycle.settings.flag(ENABLED):
         return f"{ENABLED} is not true"
     return "" if cycle.enabled else "there is no other broker"

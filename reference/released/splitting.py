@@ -26,8 +26,8 @@ from pulsar_conformance.reference.splitting import (
     middle_by_name,
 )
 
-DEFAULT = "defaultNamespaceBundleSplitAlgorithm"
-SUPPORTED = "supportedNamespaceBundleSplitAlgorithms"
+DEFAULT_ALGORITHM = "defaultNamespaceBundleSplitAlgorithm"
+SUPPORTED_ALGORITHMS = "supportedNamespaceBundleSplitAlgorithms"
 """The setting with the algorithms that an administrator may request."""
 
 FLOW = "flow_or_qps_equally_divide"
@@ -116,7 +116,7 @@ def _is_default(asked: str | None, by: str, settings: Settings) -> bool:
 
     A broker passes the traffic of topics to the algorithm only in this case.
     """
-    return settings.value(DEFAULT) == FLOW or (by != "admin" and asked == FLOW)
+    return settings.value(DEFAULT_ALGORITHM) == FLOW or (by != "admin" and asked == FLOW)
 
 
 def _algorithm_of(
@@ -129,7 +129,7 @@ def _algorithm_of(
     """
     if release.ways["split-algorithms"] == "range":
         return RANGE, None
-    default = str(settings.value(DEFAULT))
+    default = str(settings.value(DEFAULT_ALGORITHM))
     if by != "admin":
         default, asked = _default_of_broker(default, asked), None
     refused = None
@@ -154,9 +154,9 @@ def _refused(split: Split, asked: str, settings: Settings, release: ReleasedWays
     """Return why the admin API refuses an algorithm, or None."""
     way = release.ways["unsupported-algorithm"]
     place = release.place("unsupported-algorithm")
-    if way != "followed" and asked not in str(settings.value(SUPPORTED)).split(","):
+    if way != "followed" and asked not in str(settings.value(SUPPORTED_ALGORITHMS)).split(","):
         after = ", and the bundle is split all the same" if way.endswith("followed") else ""
-        return f"{SUPPORTED} does not name {asked}{after} ({place})"
+        return f"{SUPPORTED_ALGORITHMS} does not name {asked}{after} ({place})"
     if asked.lower() == POSITIONS and not split.positions:
         return f"no positions are given ({place})"
     return None

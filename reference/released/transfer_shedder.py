@@ -19,18 +19,18 @@ from pulsar_conformance.reference.shedding import (
     EXCLUDED,
     HITS,
     LIFETIME,
-    MAX_BROKERS,
-    TOP,
+    MAX_REPORTED_BUNDLES,
+    MAX_SHEDDING_BROKERS,
+    TRANSFER_ENABLED,
     TRANSFER_TARGET,
-    TRANSFERS,
     WITH_POLICIES,
     Cycle,
 )
 from pulsar_conformance.reference.transfer import has_policies, too_soon_text
 
 HISTORY_SHARE = "loadBalancerHistoryResourcePercentage"
-THRESHOLD = "loadBalancerBrokerOverloadedThresholdPercentage"
-DEBUG = "loadBalancerDebugModeEnabled"
+OVERLOAD_THRESHOLD = "loadBalancerBrokerOverloadedThresholdPercentage"
+DEBUG_MODE = "loadBalancerDebugModeEnabled"
 MINUTE = 60
 MAX_SHARE_AFTER_SWAP = 0.75
 """A swap must bring the busier broker's throughput below this fraction of its former value."""
@@ -220,7 +220,7 @@ class ReleasedTransfer:
         """True if the most loaded broker is over the threshold, and far above the mean."""
         load = stats.loads[stats.order[stats.high]].load
         far = load > stats.mean + self.known.number(TRANSFER_TARGET)
-        return load > self.known.number(THRESHOLD) / 100.0 and far
+        return load > self.known.number(OVERLOAD_THRESHOLD) / 100.0 and far
 
     def _unloads(self, stats: LoadStats) -> Iterator[Unload]:
         for source, target in self.pairs(stats):
@@ -240,7 +240,7 @@ class ReleasedTransfer:
         """Yield each busy broker and the broker that may take its bundles, until the loads are even
         enough or as many brokers as allowed have unloaded.
         """
-        limit = int(self.known.number(MAX_BROKERS))
+        limit = int(self.known.number(MAX_SHEDDING_BROKERS))
         while stats.shed < limit and stats.low < stats.high and self.calls_for_unloads(stats):
             stats.high -= 1
             yield stats.order[stats.high + 1], stats.order[stats.low]
@@ -250,7 +250,7 @@ class ReleasedTransfer:
 
     def _counted(self, gained: float) -> float:
         """Return the traffic sent back in swaps in debug mode; otherwise 0."""
-        return gained if self.known.settings.flag(DEBUG) else 0.0
+        return gained if self.known.settings.flag(DEBUG_MODE) else 0.0
 
     def _pair(
         self, source: str, target: str, top: Sequence[str], amount: float
@@ -288,7 +288,7 @@ class ReleasedTransfer:
         whole: float,
     ) -> list[Unload]:
         """Return the bundles that come back in a swap for a large bundle; empty if none helps."""
-        if not self.known.settings.flag(TRANSFERS):
+        if not self.known.settings.flag(TRANSFER_ENABLED):
             return []
         high, low = after
         found = []
@@ -328,7 +328,7 @@ class ReleasedTransfer:
     def top_bundles(self, broker: str) -> list[str]:
         """Return a broker's top bundles in the order of TopKBundles: smallest first."""
         known = [bundle for bundle in self.known.owned(broker) if not self.left_out(bundle)]
-        most = min(int(self.known.number(TOP)), len(known))
+        most = min(int(self.known.number(MAX_REPORTED_BUNDLES)), len(known))
         return partly_sorted(known, most, self._compared)[:most][::-1] if known else []
 
     def left_out(self, bundle: str) -> str:

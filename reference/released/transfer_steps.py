@@ -9,7 +9,7 @@ from itertools import groupby
 from pulsar_conformance.reference.derivation import Step
 from pulsar_conformance.reference.numbers import Fraction, exact, plain, throughput
 from pulsar_conformance.reference.released.transfer_shedder import (
-    THRESHOLD,
+    OVERLOAD_THRESHOLD,
     LoadStats,
     ReleasedTransfer,
     Smoothed,
@@ -17,9 +17,9 @@ from pulsar_conformance.reference.released.transfer_shedder import (
 )
 from pulsar_conformance.reference.shedding import (
     HITS,
-    TOP,
+    MAX_REPORTED_BUNDLES,
+    TRANSFER_ENABLED,
     TRANSFER_TARGET,
-    TRANSFERS,
 )
 
 ORDER = "TransferShedder.LoadStats.setLoadDataStore"
@@ -74,7 +74,7 @@ def _conditions(decision: ReleasedTransfer, stats: LoadStats) -> Iterator[Step]:
     found = idle if decision.underloaded(stats) else "none"
     bounds = f"under {low} or under {share} of the {_traffic(most)} of {busy}"
     yield Step("underloaded", f"{found}: {has}; underloaded is {bounds}")
-    limit = f"{plain(exact(known.number(THRESHOLD)))} % ({THRESHOLD})"
+    limit = f"{plain(exact(known.number(OVERLOAD_THRESHOLD)))} % ({OVERLOAD_THRESHOLD})"
     found = busy if decision.overloaded(stats) else "none"
     bounds = f"over {limit} and over mean + target, {_percent(stats.mean + target)}"
     yield Step("overloaded", f"{found}: {busy} has {_percent(most.load)}; overloaded is {bounds}")
@@ -118,7 +118,7 @@ def _kept_steps(decision: ReleasedTransfer, stats: LoadStats) -> Iterator[Step]:
         elif top:
             yield Step(
                 "stays",
-                f"{top[0]}, on {source}: it is the only one that may move ({TOP})",
+                f"{top[0]}, on {source}: it is the only one that may move ({MAX_REPORTED_BUNDLES})",
             )
 
 
@@ -126,7 +126,7 @@ def _kept(
     decision: ReleasedTransfer, source: str, target: str, top: Sequence[str]
 ) -> Iterator[tuple[str, str]]:
     """Yield each bundle up to the first that is too large, with the reason why it stays."""
-    swaps = decision.known.settings.flag(TRANSFERS)
+    swaps = decision.known.settings.flag(TRANSFER_ENABLED)
     for bundle in top:
         carried = throughput(Fraction(decision.carried(bundle)))
         if bundle in decision.cycle.recent:
@@ -134,7 +134,11 @@ def _kept(
         elif not decision.transferable(bundle, source, target):
             yield bundle, f"policies do not let it go to {target}"
         else:
-            swap = f"no exchange with bundles of {target} helps" if swaps else f"{TRANSFERS} is off"
+            swap = (
+                f"no exchange with bundles of {target} helps"
+                if swaps
+                else f"{TRANSFER_ENABLED} is off"
+            )
             yield bundle, f"{carried} is more than may move, and {swap}; larger ones stay as well"
             return
 

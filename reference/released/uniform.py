@@ -21,7 +21,7 @@ from pulsar_conformance.reference.released.strategy import (
 from pulsar_conformance.reference.uniform import RATE_THRESHOLD, THROUGHPUT_THRESHOLD
 
 MAX_SHARE = "maxUnloadPercentage"
-MAX_BUNDLES = "maxUnloadBundleNumPerShedding"
+MAX_UNLOADED_BUNDLES = "maxUnloadBundleNumPerShedding"
 MIN_UNLOAD = {"msgRate": "minUnloadMessage", "msgThroughput": "minUnloadMessageThroughput"}
 CONSTANT = {
     MAX_SHARE: 0.2,
@@ -177,7 +177,11 @@ def _fitting(view: ClusterView, broker: str, kind: str, need: int) -> Iterator[s
 
 def _most_bundles(known: Leader) -> int:
     """Return the maximum number of bundles that a cycle unloads; -1 for no maximum."""
-    return -1 if known.way("uniform-settings") == "constants" else int(known.number(MAX_BUNDLES))
+    return (
+        -1
+        if known.way("uniform-settings") == "constants"
+        else int(known.number(MAX_UNLOADED_BUNDLES))
+    )
 
 
 def _difference_steps(view: ClusterView, decision: _Decision) -> Iterator[Step]:
@@ -248,5 +252,5 @@ def _steps(view: ClusterView, decision: _Decision, name: str) -> Iterator[Step]:
                 stays = "more than a negative number"
             yield Step("beyond", f"{more} ({place('uniform-slack')})")
         free, owned, most = view.movable_bundles_of(name), known.owned(name), _most_bundles(known)
-        full = f"{MAX_BUNDLES} is {most}" if 0 <= most <= len(decision.chosen) else ""
+        full = f"{MAX_UNLOADED_BUNDLES} is {most}" if 0 <= most <= len(decision.chosen) else ""
         yield from bundle_steps(view, free, owned, decision.chosen, kind, stays, full)

@@ -25,7 +25,7 @@ from pulsar_conformance.audit.fleet.plants.plants import (
 )
 from pulsar_conformance.audit.fleet.size import (
     NO_ADAPTER,
-    SHEDDING,
+    SHEDDING_ENABLED,
     START,
     Fleet,
     HistoryOptions,
@@ -371,7 +371,9 @@ def test_the_history_that_comes_with_the_project_is_what_the_page_says(spark):
     """The command in the guide gives the lines in the file."""
     file = Path(__file__).parents[2] / "fixtures" / "history" / "fleet-1.json.gz"
     told = HistoryOptions("reference", ("SHED-04",), 0.02)
-    made = writing.record_lines(spark.session, Fleet(1, 4, 10, 6, given={SHEDDING: True}), told)
+    made = writing.record_lines(
+        spark.session, Fleet(1, 4, 10, 6, given={SHEDDING_ENABLED: True}), told
+    )
     rows = made.where("kind != 'planted SHED-04'").select("value").collect()
     with gzip.open(file, "rt", encoding="utf-8") as lines:
         assert sorted(lines.read().splitlines()) == sorted(row[0] for row in rows)

@@ -11,7 +11,7 @@ from pulsar_conformance.adapters.cluster.decisions.leader import AskedLeader
 from pulsar_conformance.adapters.cluster.metadata import ranges_between
 from pulsar_conformance.adapters.cluster.story import check_topic_name
 from pulsar_conformance.adapters.pulsar.namespaces import FIRST, LAST
-from pulsar_conformance.adapters.pulsar.operations.splitting import DEFAULT
+from pulsar_conformance.adapters.pulsar.operations.splitting import DEFAULT_ALGORITHM
 from pulsar_conformance.adapters.pulsar.release import Answer, Case, Unsupported
 
 NAMESPACE = "t/ns"
@@ -54,7 +54,7 @@ def split(leader: AskedLeader, case: Case) -> Answer:
         check_topic_name(topic)
     settings, algorithm, positions = dict(case["settings"]), case["algorithm"], case["positions"]
     if case["by"] == "broker":
-        settings |= {DEFAULT: algorithm} if algorithm is not None else {}
+        settings |= {DEFAULT_ALGORITHM: algorithm} if algorithm is not None else {}
         algorithm, positions = None, ()
     leader.begin(settings)
     space = namespace_of_topic(case["topics"][0]) if case["topics"] else NAMESPACE

@@ -23,7 +23,7 @@ ALGORITHMS = (
     "flow_or_qps_equally_divide",
 )
 MANAGER, EXTENSIBLE = "loadManagerClassName", ".ExtensibleLoadManagerImpl"
-DEFAULT = "defaultNamespaceBundleSplitAlgorithm"
+DEFAULT_ALGORITHM = "defaultNamespaceBundleSplitAlgorithm"
 SPLITTER = "org.apache.pulsar.common.naming.NamespaceBundleSplitAlgorithm"
 NAMESPACES = "org.apache.pulsar.broker.namespace.NamespaceService"
 NAMESPACE = "t/ns"
@@ -32,7 +32,7 @@ STATISTICS = "org.apache.pulsar.common.policies.data.stats.TopicStatsImpl"
 
 def algorithms(release: Release) -> list[str]:
     """Return the release's split algorithms; before 2.6, there is a single, unnamed one."""
-    if not release.configurations.knows(DEFAULT):
+    if not release.configurations.knows(DEFAULT_ALGORITHM):
         return [RANGE]
     return [name for name in ALGORITHMS if java_class(SPLITTER).of(name) is not None]
 
@@ -95,7 +95,7 @@ def _asked(case: Case) -> tuple[dict[str, Any], str | None, list[int]]:
     if case["by"] == "admin":
         return settings, case["algorithm"], [int(one, 16) for one in case["positions"]]
     if case["algorithm"] is not None:
-        settings[DEFAULT] = case["algorithm"]
+        settings[DEFAULT_ALGORITHM] = case["algorithm"]
     return settings, None, []
 
 

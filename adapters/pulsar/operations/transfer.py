@@ -27,7 +27,7 @@ SHEDDER = f"{EXTENSIONS}scheduler.TransferShedder"
 SCHEDULER = f"{EXTENSIONS}scheduler.UnloadScheduler"
 POLICIES = "org.apache.pulsar.broker.loadbalance.impl.SimpleResourceAllocationPolicies"
 USAGE = "org.apache.pulsar.policies.data.loadbalancer.SystemResourceUsage"
-TOP = "getLoadBalancerMaxNumberOfBundlesInBundleLoadReport"
+MAX_REPORTED_BUNDLES_GETTER = "getLoadBalancerMaxNumberOfBundlesInBundleLoadReport"
 
 SECOND, MINUTE = 1000, 60_000
 
@@ -150,7 +150,7 @@ class _TransferCycles:
         for name, one in zip(known, self._release.loads.stats(list(known.values())), strict=True):
             stats.put(name, one)
         top = java_class(f"{EXTENSIONS}models.TopKBundles")(self._service.pulsar)
-        top.update(stats, getattr(self._configuration, TOP)())
+        top.update(stats, getattr(self._configuration, MAX_REPORTED_BUNDLES_GETTER)())
         return field(top, "loadData").get(top)
 
     def _scheduled(self, shedder: Java) -> Java:

@@ -12,7 +12,7 @@ from pulsar_conformance.audit.fleet.plants.moment import (
     PlantedCycle,
     UnloadPairs,
 )
-from pulsar_conformance.audit.fleet.size import SHEDDING
+from pulsar_conformance.audit.fleet.size import SHEDDING_ENABLED
 from pulsar_conformance.reference.cluster import RESOURCES, Broker
 from pulsar_conformance.reference.numbers import Fraction
 from pulsar_conformance.reference.overload import MARGIN, need_of, threshold_of
@@ -102,7 +102,7 @@ def sheds_when_off(planted: PlantedCycle) -> UnloadPairs | None:
     if shedding_broker(planted) is None:
         return None
     pairs = planted.correct_unloads
-    planted.case["settings"] = {**planted.case["settings"], SHEDDING: False}
+    planted.case["settings"] = {**planted.case["settings"], SHEDDING_ENABLED: False}
     return pairs
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pulsar_conformance.adapters.spark.shapes import or_zero
 from pulsar_conformance.adapters.spark.uniform import (
     DIFFERENCES_TRIGGER,
-    MAX_BUNDLES,
+    MAX_UNLOADED_BUNDLES,
     MIN_UNLOAD,
     RATE_THRESHOLD,
     THROUGHPUT_THRESHOLD,
@@ -224,7 +224,7 @@ def small_differences_are_left(_readings: Readings) -> RuleColumns:
 @register_check("UNIFORM-07")
 def no_more_bundles_than_the_limit(_readings: Readings) -> RuleColumns:
     """At most the configured number of bundles is unloaded in a cycle."""
-    most = setting_in_force(MAX_BUNDLES)
+    most = setting_in_force(MAX_UNLOADED_BUNDLES)
     told = F.concat(shed_text(), F.lit("; at most "), plain(most), F.lit(" may be unloaded"))
     reached = (most >= 0) & (F.col("answered") > 0)
     judged = may_not(reached, F.col("total") > most, told)

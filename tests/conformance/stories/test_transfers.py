@@ -26,7 +26,7 @@ from pulsar_conformance.reference.shedding import (
     IN_EXTENSIONS,
     LIFETIME,
     STRATEGY,
-    TRANSFERS,
+    TRANSFER_ENABLED,
 )
 from pulsar_conformance.reference.threshold import HISTORY_SHARE
 from standins import machines
@@ -121,7 +121,7 @@ def test_the_switch_is_read_in_each_cycle():
 
 
 def test_without_a_destination_a_less_loaded_broker_takes_the_bundle():
-    steps = played(up(3), *[MINUTE] * 3, **{HITS: 0, TRANSFERS: False})
+    steps = played(up(3), *[MINUTE] * 3, **{HITS: 0, TRANSFER_ENABLED: False})
     [(number, bundle, to)] = shed(steps)[:1]
     assert (number, bundle) == (2, "b")
     assert to in ("broker-2", "broker-3")
