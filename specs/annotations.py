@@ -163,7 +163,7 @@ class Annotations:
         return Rule(
             id=rule,
             area=rule.partition("-")[0],
-            title=f"{name} {self._is(name, text)} by default",
+            title=f"{name} {self._value_clause(name, text)} by default",
             level="must",
             statement=f"Where nothing else is set, {name} {whole}.",
             provenance="documented",
@@ -182,7 +182,7 @@ class Annotations:
             line=self.sheet.line(("settings", name)),
         )
 
-    def _is(self, name: str, text: str) -> str:
+    def _value_clause(self, name: str, text: str) -> str:
         kind = self.broker["settings"][name]["type"]
         if kind == "list" and text:
             return f"lists {counted(len(text.split(',')), 'value')}"

@@ -118,7 +118,7 @@ class StubBuilder:
             return _Always(java_optional(None))
         if kind.startswith(STUBBED_PACKAGES):
             raw = kind.partition("<")[0]
-            return _Always(None if _final(raw) else self.stub_of(raw))
+            return _Always(None if _is_final(raw) else self.stub_of(raw))
         return lambda invocation: self._default(invocation, method)
 
     def _default(self, invocation: Java, method: Java) -> Java:
@@ -184,7 +184,7 @@ def _return_type(method: Java) -> str:
 
 
 @cache
-def _final(type_name: str) -> bool:
+def _is_final(type_name: str) -> bool:
     modifier = java_class("java.lang.reflect.Modifier")
     return bool(modifier.isFinal(java_class(type_name).class_.getModifiers()))
 

@@ -149,7 +149,7 @@ class JavaProcess:
         start.
         """
         sys.setswitchinterval(min(THREAD_SWITCH_SECONDS, self._interval))
-        if self._launching is None or _failed(self._launching):
+        if self._launching is None or _has_failed(self._launching):
             # Only PySpark's own launcher can redirect the output of the process.
             import pyspark
             from pyspark import SparkConf
@@ -213,7 +213,7 @@ def _first_class_path(jars: Path) -> Mapping[str, str]:
     return {} if configured else {CLASS_PATH: first_jars(jars)}
 
 
-def _failed(launching: Future[Any]) -> bool:
+def _has_failed(launching: Future[Any]) -> bool:
     return launching.done() and launching.exception() is not None
 
 

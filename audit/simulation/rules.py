@@ -69,7 +69,7 @@ def _moves_to_busier_brokers(course: SimulatedCourse) -> Faults:
             if all(_is_used_more(move, usage) for usage in (cycle.usage, cycle.weighted)):
                 source, target = (cycle.usage[str(one)] for one in (move.source, move.target))
                 percents = f"{target:g} %, from {move.source} at {source:g} %"
-                back = any(_exchanged(move, one) for one in cycle.sheds)
+                back = any(_is_opposite(move, one) for one in cycle.sheds)
                 swap = f", in exchange for bundles of {move.target}" if back else ""
                 yield cycle.number, f"{move.bundle} goes to {move.target} at {percents}{swap}"
 
@@ -80,7 +80,7 @@ def _is_used_more(move: BundleMove, usage: Mapping[str, float]) -> bool:
     return source is not None and target is not None and target > source
 
 
-def _exchanged(move: BundleMove, other: BundleMove) -> bool:
+def _is_opposite(move: BundleMove, other: BundleMove) -> bool:
     """True if the other bundle goes the opposite way between the same two brokers."""
     return (move.source, move.target) == (other.target, other.source)
 

@@ -113,7 +113,7 @@ def _bundle_by_topic(case: Json, answer: Json) -> object:
     return sorted(zip(case["topics"], answer["bundles"], strict=False))
 
 
-def _location_determined(case: Locating, readings: Readings) -> bool:
+def _is_location_determined(case: Locating, readings: Readings) -> bool:
     """True if all topics are hashed by name; no document defines the alternative for partitions."""
     return readings["partitions"] == "hashed" or not any(map(PARTITION.search, case["topics"]))
 
@@ -128,7 +128,7 @@ LOCATE = Operation(
     removable=frozenset({"boundaries", "topics"}),
     names=_location_names,
     regardless_of_order=_bundle_by_topic,
-    determined=_location_determined,
+    determined=_is_location_determined,
 )
 
 
@@ -251,7 +251,7 @@ def _candidate_names(case: Json, answer: Json) -> list[NamesUsed]:
     return [NamesUsed((*answer["split"], *answer["unload"]), bundles_named_in(case))]
 
 
-def _candidates_determined(case: Growth, _readings: Readings) -> bool:
+def _are_candidates_determined(case: Growth, _readings: Readings) -> bool:
     """True if it is certain which bundles exceed a threshold, and their namespaces have room."""
     found = {bundle: [exceeds(case, bundle, name) for name in case.limits] for bundle in case.stats}
     growing = Counter(namespace_of(bundle) for bundle, over in found.items() if any(over))
@@ -278,5 +278,5 @@ SPLIT_CANDIDATES = Operation(
     legal=_candidate_problems,
     removable=frozenset({"brokers", "bundles"}),
     names=_candidate_names,
-    determined=_candidates_determined,
+    determined=_are_candidates_determined,
 )

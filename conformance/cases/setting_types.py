@@ -171,7 +171,7 @@ def _integer(text: str) -> int:
     return int(text)
 
 
-def _boolean(text: str) -> bool:
+def _parsed_boolean(text: str) -> bool:
     if text.lower() not in ("true", "false"):
         raise ValueError(text)
     return text.lower() == "true"
@@ -180,7 +180,7 @@ def _boolean(text: str) -> bool:
 PARSERS: Mapping[str, Callable[[str], Any]] = {
     "integer": _integer,
     "number": _number,
-    "boolean": _boolean,
+    "boolean": _parsed_boolean,
     "string": str,
     "class": str,
     "list": str,

@@ -138,12 +138,12 @@ class Comparison:
             for base in based
             for trial in distinct_questions(operation, base, seed, examples)
         }
-        drawn = self._with_hidden([one for one in found.values() if self._legal(one)])
+        drawn = self._with_hidden([one for one in found.values() if self._is_legal(one)])
         branches = (one for name in self.profiles for one in branches_of(name).get(operation, ()))
-        others = {one.fingerprint: one for one in branches if self._legal(one)}
+        others = {one.fingerprint: one for one in branches if self._is_legal(one)}
         return list({**others, **{one.fingerprint: one for one in drawn}}.values())
 
-    def _legal(self, trial: Trial) -> bool:
+    def _is_legal(self, trial: Trial) -> bool:
         if not statistics_are_owned(trial):
             return False
         every = specs.load()
@@ -218,10 +218,10 @@ class Comparison:
 
         def foreseen(candidates: Sequence[Trial]) -> list[bool]:
             known = self._causes.predict_difference
-            return [self._legal(one) and known(one, cause.factors) for one in candidates]
+            return [self._is_legal(one) and known(one, cause.factors) for one in candidates]
 
         def asked(candidates: Sequence[Trial]) -> list[bool]:
-            legal = [one for one in candidates if self._legal(one)]
+            legal = [one for one in candidates if self._is_legal(one)]
             kept = {
                 id(one.trial)
                 for one in self._certain_differences(legal)

@@ -163,7 +163,7 @@ class AppliedRule:
             if release.violated and release.unanswered >= found.unanswered:
                 return RELEASE_DIFFERS
             possible = self.judged.possible_model_answers(trial)
-            if any(_match(trial, answers, one) for one in possible):
+            if any(_answers_match(trial, answers, one) for one in possible):
                 return RELEASE_DIFFERS
         return found
 
@@ -222,7 +222,7 @@ class AppliedRule:
         return self.judged.evaluator.judge(self.rule.id, trial, answers)
 
 
-def _match(trial: Trial, answers: Sequence[Json], others: Sequence[Json]) -> bool:
+def _answers_match(trial: Trial, answers: Sequence[Json], others: Sequence[Json]) -> bool:
     """True if two lists of answers to a trial contain the same decisions."""
     three = zip(trial.questions, others, answers, strict=True)
     return all(matches(question.operation, *pair) for question, *pair in three)

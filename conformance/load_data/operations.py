@@ -229,7 +229,7 @@ def _same_report(allowed: Json, answer: Json) -> bool:
     wanted, found = allowed["broker"], answer["broker"]
     known = schema("shapes")["$defs"]["broker"]["properties"]
     return allowed["manager"] == answer["manager"] and all(
-        _same_value(wanted[name], found.get(name)) if name in wanted else _empty(found.get(name))
+        _same_value(wanted[name], found.get(name)) if name in wanted else _is_empty(found.get(name))
         for name in known
     )
 
@@ -244,7 +244,7 @@ def _same_value(allowed: Any, answered: Any) -> bool:
     return answered is None and not allowed
 
 
-def _empty(answered: Any) -> bool:
+def _is_empty(answered: Any) -> bool:
     return not (answered.get("usage", answered) if isinstance(answered, dict) else answered)
 
 
@@ -307,7 +307,7 @@ def _same_usage(allowed: Json, answer: Json) -> bool:
     return close and (allowed["percent"] == 0 or bool(allowed["resource"] == answer["resource"]))
 
 
-def _one_busiest(case: FlatCase, _readings: Readings) -> bool:
+def _has_one_busiest(case: FlatCase, _readings: Readings) -> bool:
     """True if there is a single busiest resource, or all resources are idle."""
     *_, second, most = sorted(usage_percents(case).values())
     return most == 0 or most - second > check.POINTS
@@ -323,7 +323,7 @@ USAGE = Operation(
         for cpu in (95.0, 50.0)
     ),
     legal=_usage_problems,
-    determined=_one_busiest,
+    determined=_has_one_busiest,
 )
 
 

@@ -309,10 +309,10 @@ def nothing_is_made_up(case: ReportCase, answer: ReportContent, expect: Expect) 
     for name in absent:
         expect.reached()
         answered = answer[name]
-        expect.that(_empty(answered), f"no {name}: the report has none", answered)
+        expect.that(_is_empty(answered), f"no {name}: the report has none", answered)
 
 
-def _empty(value: Any) -> bool:
+def _is_empty(value: Any) -> bool:
     return not (value["usage"] if isinstance(value, Mapping) and "usage" in value else value)
 
 

@@ -293,7 +293,7 @@ def a_mistake_in_broker_conf_is_ignored(
     case: ManagerSettings, answer: ChosenManager, expect: Expect
 ) -> None:
     """Without a dynamic setting, the simple manager runs if broker.conf names no known class."""
-    if _mistaken(case, expect):
+    if _names_no_manager(case, expect):
         expect.that(
             answer.manager == DEFAULT, f"{DEFAULT}: '{case.conf}' is not a load manager", answer
         )
@@ -304,7 +304,7 @@ def a_mistake_in_broker_conf_is_refused(
     case: ManagerSettings, answer: ChosenManager, expect: Expect
 ) -> None:
     """Without a dynamic setting, no manager runs if broker.conf names no known class."""
-    if _mistaken(case, expect):
+    if _names_no_manager(case, expect):
         refused = answer.refused is not None
         expect.that(refused, f"a refusal: '{case.conf}' is not a load manager", answer)
 
@@ -318,6 +318,6 @@ def broker_conf_enables_the_class_of_extensions(
         _demand_manager("extensible", answer, expect, f"broker.conf names {case.conf}")
 
 
-def _mistaken(case: ManagerSettings, expect: Expect) -> bool:
+def _names_no_manager(case: ManagerSettings, expect: Expect) -> bool:
     wrong = case.dynamic is None and case.conf is not None and is_mistake(case.conf)
     return expect.reached(wrong)

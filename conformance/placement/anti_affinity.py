@@ -337,7 +337,7 @@ def too_many_topics_keep_bundles_away(case: Assigning, answer: Placed, expect: E
     """The chosen broker has no more topics than its limit, unless every broker has more."""
     _not_overloaded(case, answer, expect)
     expect.given(not case.case["versions"], "no broker reports its version")
-    within = [name for name in case.permitted if not _crowded(case, name)]
+    within = [name for name in case.permitted if not _is_full(case, name)]
     if expect.reached(0 < len(within) < len(case.permitted)):
         most = plain(_most_topics(case))
         expect.that(
@@ -373,7 +373,7 @@ def _ordinary(case: Assigning, answer: Placed, expect: Expect) -> None:
 
 
 def _assume_few_topics(case: Assigning, expect: Expect) -> None:
-    few = not any(_crowded(case, name) for name in case.permitted)
+    few = not any(_is_full(case, name) for name in case.permitted)
     expect.given(few, "no broker has too many topics")
 
 
@@ -383,7 +383,7 @@ def _not_overloaded(case: Assigning, answer: Placed, expect: Expect) -> None:
     expect.given(len(considered) == len(case.permitted), "no broker is overloaded")
 
 
-def _crowded(case: Assigning, name: str) -> bool:
+def _is_full(case: Assigning, name: str) -> bool:
     return bool(case.case["brokers"][name].get("numTopics", 0) > _most_topics(case))
 
 

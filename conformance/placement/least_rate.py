@@ -261,13 +261,13 @@ def the_more_used_receives_less(case: Placing, answer: Placed, expect: Expect) -
     comparison = assume_unowned_and_placed(case, answer, expect)
     considered = certain_candidates(comparison, out=False)
     for one in comparison.candidates:
-        better = next((other for other in considered if _better(comparison, other, one)), None)
+        better = next((other for other in considered if _is_better(comparison, other, one)), None)
         if better is not None and expect.reached(is_left_out(comparison, one) is not True):
             allowed = f"{_usage_and_rate(better)} before {_usage_and_rate(one)}"
             expect.that(answer.broker != one.name, allowed, answer)
 
 
-def _better(comparison: ComparedBrokers, one: ComparedBroker, other: ComparedBroker) -> bool:
+def _is_better(comparison: ComparedBrokers, one: ComparedBroker, other: ComparedBroker) -> bool:
     """True if `one` is better than `other`: it has lower usage and a lower rate.
 
     The rates may be equal if the score depends on usage.

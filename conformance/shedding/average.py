@@ -191,7 +191,7 @@ HITS = ((AVERAGE_LOW, AVERAGE_LOW_HITS), (AVERAGE_HIGH, AVERAGE_HIGH_HITS))
 """Pairs of settings: a threshold, and the number of cycles in a row that must exceed it."""
 
 
-def _often_enough(hits: list[Hit]) -> bool:
+def _exceeds_often_enough(hits: list[Hit]) -> bool:
     """True if either threshold was possibly exceeded in enough cycles in a row."""
     number = hits[0].unloading.cycle.settings.number
     found = ((_possible_hits(hits, one), number(times)) for one, times in HITS)
@@ -208,7 +208,7 @@ def _must_unload(hits: list[Hit], threshold: str, times: str, expect: Expect) ->
     for index in range(1, len(hits) + 1):
         hit, wanted = hits[index - 1], hits[0].unloading.cycle.settings.number(times)
         found = _certain_hits(hits[begun:index], threshold)
-        begun = index if _often_enough(hits[begun:index]) else begun
+        begun = index if _exceeds_often_enough(hits[begun:index]) else begun
         due = found > 0 and found >= wanted
         if due and expect.reached(_can_move_enough(hit)):
             count = plain(hit.unloading.cycle.settings.number(threshold))

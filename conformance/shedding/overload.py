@@ -109,18 +109,18 @@ def the_one_is_the_most_expensive(case: SheddingCycle, answer: Unloading, expect
             expect.that(enough, _priced(case, most), _priced(case, bundle))
 
 
-def _by_bytes(case: SheddingCycle) -> bool:
+def _compares_bytes(case: SheddingCycle) -> bool:
     return case.readings["expensive-measure"] == "throughput"
 
 
 def _expense(case: SheddingCycle, bundle: str) -> Rate:
     """Return the traffic that makes a bundle expensive, under the reading `expensive-measure`."""
     rates = case.rates(bundle)
-    return rates.throughput if _by_bytes(case) else rates.messages
+    return rates.throughput if _compares_bytes(case) else rates.messages
 
 
 def _priced(case: SheddingCycle, bundle: str) -> str:
-    written = throughput if _by_bytes(case) else messages
+    written = throughput if _compares_bytes(case) else messages
     return f"{bundle} = {written(_expense(case, bundle))}"
 
 

@@ -131,7 +131,7 @@ class UsageLevels:
         return (usage - self.average + below) / whole if whole else Fraction(0)
 
     @cached_property
-    def _exact(self) -> bool:
+    def _is_exact(self) -> bool:
         """True if usage and average are exact in floating point."""
         cycle, count = self.cycle, len(self.usage)
         used = {p for broker in cycle.brokers.values() for p in broker.percent.values()}
@@ -170,7 +170,7 @@ class UsageLevels:
 
     def _above(self, broker: Broker) -> bool | None:
         usage = self.usage[broker.name]
-        if near(usage, self.limit) and not (self.threshold in EXACT and self._exact):
+        if near(usage, self.limit) and not (self.threshold in EXACT and self._is_exact):
             return None
         return usage > self.limit or (
             usage == self.limit and self.cycle.readings["threshold-trigger"] == "reaches"
@@ -178,7 +178,7 @@ class UsageLevels:
 
     def idle(self, usage: Percent) -> bool | None:
         """True if a usage is below the lower boundary; None if it is too close to tell."""
-        exact = self.threshold in EXACT | {EXAMPLE_BOUNDARY} and self._exact
+        exact = self.threshold in EXACT | {EXAMPLE_BOUNDARY} and self._is_exact
         return None if near(usage, self.bound) and not exact else usage < self.bound
 
 
@@ -260,10 +260,10 @@ def expect_busiest_first(
 
 def has_ties(cycle: SheddingCycle, broker: Broker) -> bool:
     """True if two of a broker's bundles that may move carry equal traffic."""
-    return _tied(map(cycle.traffic, cycle.movable(broker)))
+    return _any_tie(map(cycle.traffic, cycle.movable(broker)))
 
 
-def _tied(rates: Iterable[Rate]) -> bool:
+def _any_tie(rates: Iterable[Rate]) -> bool:
     return any(same(low, high) for low, high in pairwise(sorted(rates)))
 
 
@@ -332,7 +332,7 @@ def is_determined(case: SheddingCycle, _readings: Readings) -> bool:
 def _all_differ(rates: Iterable[Rates]) -> bool:
     """True if no two rates are equal in messages or bytes."""
     known = list(rates)
-    return not (_tied(r.messages for r in known) or _tied(r.throughput for r in known))
+    return not (_any_tie(r.messages for r in known) or _any_tie(r.throughput for r in known))
 
 
 def _never_exactly_enough(case: SheddingCycle, broker: Broker, need: Rate) -> bool:

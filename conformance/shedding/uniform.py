@@ -120,14 +120,14 @@ def _total_amount(case: SheddingCycle, bundles: Iterable[str]) -> Amount:
     return Amount(total(one.messages for one in rates), total(one.throughput for one in rates))
 
 
-def _clearly(most: Fraction, bound: Fraction) -> bool | None:
+def _clearly_exceeds(most: Fraction, bound: Fraction) -> bool | None:
     """True if an amount exceeds a bound; None if rounding could decide it."""
     if abs(most - bound) <= SHARE * max(most, bound):
         return None
     return most > bound
 
 
-def _triggered(case: SheddingCycle) -> bool | None:
+def _triggers_shedding(case: SheddingCycle) -> bool | None:
     """True if the differences exceed the thresholds; None if rounding could decide it.
 
     The least loaded broker's rates count as at least `MIN_COMPARED`. A threshold that is exceeded
@@ -137,11 +137,11 @@ def _triggered(case: SheddingCycle) -> bool | None:
     least, most = max(extremes.messages[0], MIN_COMPARED), extremes.messages[1]
     threshold = case.settings.number(RATE_THRESHOLD)
     percent = case.readings["uniform-difference"] == "percent"
-    rate = _clearly(most, least * (100 + threshold) / 100 if percent else least + threshold)
+    rate = _clearly_exceeds(most, least * (100 + threshold) / 100 if percent else least + threshold)
     least, most = max(extremes.throughput[0], MIN_COMPARED), extremes.throughput[1]
     multiple = case.settings.number(THROUGHPUT_THRESHOLD)
     multiple += case.readings["uniform-multiplier"] == "difference"
-    both = (rate, _clearly(most, least * multiple))
+    both = (rate, _clearly_exceeds(most, least * multiple))
     triggers = TRIGGERS[case.readings["uniform-trigger"]]
     possible = triggers(differs is not False for differs in both)
     return possible if possible == triggers(map(bool, both)) else None
@@ -161,7 +161,7 @@ def the_most_loaded_broker_unloads(case: SheddingCycle, answer: Unloading, expec
     movable = case.movable(ends.most)
     several = len(ends.most.bundles) >= FEWEST_BUNDLES
     fitting = several and any(_fits(case, bundle, ends.gap) for bundle in movable)
-    if _triggered(case) and expect.reached(fitting):
+    if _triggers_shedding(case) and expect.reached(fitting):
         allowed = f"{ends.most.name}, the most loaded, unloads"
         expect.that(bool(answer.of(ends.most)), allowed, answer)
 
@@ -177,7 +177,7 @@ def nothing_goes_within_the_thresholds(
     expect.given(compared, "every broker has a load to compare")
     alone = not any(may_shed_for_overload(case, broker) for broker in case.brokers.values())
     expect.given(alone, "no broker is overloaded")
-    if expect.reached(_triggered(case) is False):
+    if expect.reached(_triggers_shedding(case) is False):
         expect.nothing(answer, partial(_within_thresholds_text, extremes))
 
 

@@ -244,7 +244,7 @@ def _fields(rates: Rates) -> dict[str, Fraction]:
     return dict(zip(RATE_FIELDS, rates.each(), strict=True))
 
 
-def has_to_shed(now: SheddingCycle) -> list[str]:
+def brokers_that_must_shed(now: SheddingCycle) -> list[str]:
     """Return the brokers that certainly must shed and have another broker to move bundles to."""
     if not now.enabled:
         return []
@@ -336,14 +336,14 @@ def less_busy(
     known_since = scene.before.clock - pace[0]
     threshold = scene.after.settings().number(OVERLOAD_THRESHOLD)
     heavy = least_load(scene, broker)
-    if heavy is None or not _before(known_since, broker, unchanged.broker):
+    if heavy is None or not _all_before(known_since, broker, unchanged.broker):
         return []
     found = []
     for other in scene.after.brokers:
         light = most_load(scene, other)
         if other == broker or light is None or _was_unloaded_from(scene, other):
             continue
-        known = _before(known_since, other, unchanged.decreased, unchanged.assigned)
+        known = _all_before(known_since, other, unchanged.decreased, unchanged.assigned)
         eligible = light[2] + POINTS < threshold
         far = all(one * FAR_LESS <= two for one, two in zip(light, heavy, strict=True))
         averaged = (
@@ -355,7 +355,7 @@ def less_busy(
     return found
 
 
-def _before(moment: Fraction, broker: str, *since: Mapping[str, Fraction]) -> bool:
+def _all_before(moment: Fraction, broker: str, *since: Mapping[str, Fraction]) -> bool:
     """True if the broker's time in each map of `since`, if given, is before minute `moment`."""
     return all(one.get(broker, moment - 1) < moment for one in since)
 

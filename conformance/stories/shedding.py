@@ -39,7 +39,7 @@ def _given(moves: list[Move]) -> str:
     return ", ".join(f"{one.bundle} of {one.broker}" for one in moves) or "nothing"
 
 
-def _long_enough(scene: Scene, unchanged: LastChanges) -> bool:
+def _lasts_long_enough(scene: Scene, unchanged: LastChanges) -> bool:
     """True if all reports and a shedding cycle have come due since the last change."""
     pace = courses.intervals(scene)
     since = max(unchanged.loads, unchanged.settings)
@@ -48,10 +48,10 @@ def _long_enough(scene: Scene, unchanged: LastChanges) -> bool:
 
 def _sheds_in_time(answer: Scenes, scene: Scene, unchanged: LastChanges, expect: Expect) -> None:
     """Demand that brokers that must shed have done so in time, if others can take their bundles."""
-    shed, late = scene.now.shed(), _long_enough(scene, unchanged)
+    shed, late = scene.now.shed(), _lasts_long_enough(scene, unchanged)
     if not _settings_are_known(scene) or not (late or shed):
         return
-    for broker in courses.has_to_shed(courses.cycle_before(answer, scene)):
+    for broker in courses.brokers_that_must_shed(courses.cycle_before(answer, scene)):
         sheds = any(one.broker == broker for one in shed)
         if expect.reached(sheds or (late and bool(_less_loaded(scene, broker)))):
             allowed = f"{scene}: {broker} has shed by minute {plain(scene.after.clock)}"

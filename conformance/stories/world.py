@@ -104,7 +104,7 @@ def moments(events: Iterable[Json], settings: Settings) -> Iterator[Moment]:
     for index, event in enumerate(events, start=1):
         [(kind, about)] = event.items()
         valid = _is_valid(now, kind, about)
-        unknown = now.domains_unknown or (kind == "domain" and _elsewhere(now, about))
+        unknown = now.domains_unknown or (kind == "domain" and _registers_elsewhere(now, about))
         after = CHANGED_FIELDS[kind](now, about) if valid and kind in CHANGED_FIELDS else {}
         now = replace(
             now, place=index, kind=kind, about=about, valid=valid, domains_unknown=unknown, **after
@@ -127,7 +127,9 @@ def _is_valid(now: Moment, kind: str, about: Json) -> bool:
     if kind == "group":
         return about["namespace"] in now.spaces
     if kind == "domain":
-        return not _elsewhere(now, about) and bool(about["brokers"] or about["name"] in now.domains)
+        return not _registers_elsewhere(now, about) and bool(
+            about["brokers"] or about["name"] in now.domains
+        )
     if kind == "unload" and about.get("to") not in (None, *now.brokers):
         return False
     if kind == "unload" and "namespace" in about:
@@ -137,7 +139,7 @@ def _is_valid(now: Moment, kind: str, about: Json) -> bool:
     return kind != "leader_lost" or bool(now.brokers)
 
 
-def _elsewhere(now: Moment, about: Mapping[str, Any]) -> bool:
+def _registers_elsewhere(now: Moment, about: Mapping[str, Any]) -> bool:
     """True if a `domain` event names a broker that is registered in another domain."""
     others = (brokers for name, brokers in now.domains.items() if name != about["name"])
     return any(set(about["brokers"]) & set(brokers) for brokers in others)

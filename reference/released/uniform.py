@@ -79,7 +79,7 @@ def _decision(view: ClusterView) -> _Decision:
     known = view.known
     mixed = known.way("uniform-pair") in ("mixed", "mixed-of-all")
     spreads = _mixed(view) if mixed else {kind: _apart(view, kind) for kind in MIN_UNLOAD}
-    over = {kind: _over(view, kind, spread) for kind, spread in spreads.items()}
+    over = {kind: _exceeds_threshold(view, kind, spread) for kind, spread in spreads.items()}
     kind = "msgRate" if over["msgRate"] else "msgThroughput"
     spread = spreads[kind]
     broker = spread.busiest if any(over.values()) else None
@@ -146,7 +146,7 @@ def _is_left_out(known: Leader, broker: str) -> bool:
     return known.way("uniform-pair") == "mixed" and len(known.owned(broker)) <= 1
 
 
-def _over(view: ClusterView, kind: str, spread: _Spread) -> bool:
+def _exceeds_threshold(view: ClusterView, kind: str, spread: _Spread) -> bool:
     """True if a difference exceeds its threshold; a threshold of 0 disables the condition."""
     threshold = view.known.number(THRESHOLDS[kind][0])
     return threshold > 0 and _difference(kind, spread) > threshold
