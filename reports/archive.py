@@ -18,7 +18,7 @@ from pulsar_conformance.reference import MissingSetting, Model
 from pulsar_conformance.specs import Source, load, operations, schema
 from pulsar_conformance.specs.errors import status_of
 
-TO = Path("reports/out/fixtures")
+OUTPUT = Path("reports/out/fixtures")
 PACKAGE = "pulsar-conformance"
 FORMAT = 1
 SHARED = ("message", "shapes")
@@ -198,7 +198,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--to",
         type=Path,
-        default=TO,
+        default=OUTPUT,
         metavar="DIR",
         help="the folder for the archive (%(default)s)",
     )

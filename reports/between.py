@@ -21,7 +21,7 @@ from pulsar_conformance.conformance.compare.changes_text import way_case_file, w
 from pulsar_conformance.specs import load
 from pulsar_conformance.specs.broker import broker_settings
 
-TO = Path("reports/changes")
+OUTPUT = Path("reports/changes")
 
 Json = Mapping[str, Any]
 
@@ -58,7 +58,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--to",
         type=Path,
-        default=TO,
+        default=OUTPUT,
         metavar="DIR",
         help="the folder for the pages (%(default)s)",
     )
@@ -94,7 +94,7 @@ def _comparison_output(older: str, newer: str, file: Path) -> str | None:
             shutil.copytree(cases, file.parent / CASES, dirs_exist_ok=True)
     there = f"{saved.FOLDER.as_posix()}/"
     file.write_text(file.read_text("utf-8").replace(there, f"{CASES}/"), "utf-8", newline="\n")
-    return done.stdout.replace(there, f"{TO.as_posix()}/{CASES}/")
+    return done.stdout.replace(there, f"{OUTPUT.as_posix()}/{CASES}/")
 
 
 def pair_file_name(older: str, newer: str) -> str:

@@ -48,7 +48,7 @@ ASSUMED_REASON = " is assumed"
 the answers did not show which alternative the implementation follows.
 """
 
-OF_DOCUMENTED = "the rule is about documented strategies"
+ONLY_DOCUMENTED = "the rule is about documented strategies"
 """Start of the reason for a verdict if the rule does not judge a user's own strategy."""
 
 GENERAL_ONLY = (
@@ -148,7 +148,7 @@ def _broken_text(stream: Sequence[Line]) -> str:
     if len(found) > 1 and not any(one & {*BREAKING_VERDICTS, "error"} for one in found.values()):
         return f"none of the {len(found)} implementations breaks a rule that applies to it"
     texts = "; ".join(broken_rules_text(name, by_rule) for name, by_rule in words.items())
-    plugged = any(str(line.get("why")).startswith(OF_DOCUMENTED) for line in stream[1:])
+    plugged = any(str(line.get("why")).startswith(ONLY_DOCUMENTED) for line in stream[1:])
     return f"{texts}; {GENERAL_ONLY}" if plugged else texts
 
 

@@ -56,7 +56,7 @@ from pulsar_conformance.specs.text import columns
 
 CYCLES, MAX_CYCLES = 200, 100_000
 SPLITTING = "bundles.split"
-OF_DOCUMENTS = (*STRATEGIES, *NEWER_STRATEGIES)
+DOCUMENTED_STRATEGIES = (*STRATEGIES, *NEWER_STRATEGIES)
 """The strategies that some document describes."""
 
 WITHOUT_OWN = re.compile(rf"{REFERENCE}|pulsar:[\w.-]+")
@@ -224,9 +224,9 @@ def _run(args: argparse.Namespace) -> int:
     if WITHOUT_OWN.fullmatch(args.adapter) and args.strategy not in (
         None,
         "",
-        *OF_DOCUMENTS,
+        *DOCUMENTED_STRATEGIES,
     ):
-        choice = suggest_names(args.strategy, OF_DOCUMENTS)
+        choice = suggest_names(args.strategy, DOCUMENTED_STRATEGIES)
         raise BadWorld(f"{args.adapter}: it does not offer {args.strategy}; {choice}")
     if args.smallest:
         return _search(args)

@@ -9,7 +9,7 @@ from typing import Any
 from pulsar_conformance.audit.page import series
 from pulsar_conformance.audit.page.rendering import render_page
 from pulsar_conformance.audit.pipeline.plan import AuditPlan
-from pulsar_conformance.audit.pipeline.summary import AT_OTHER_TIMES
+from pulsar_conformance.audit.pipeline.summary import RULES_AT_OTHER_TIMES
 from pulsar_conformance.audit.verdicts import casefiles
 from pulsar_conformance.audit.verdicts.arithmetic import arithmetic_lines
 from pulsar_conformance.conformance.explain.focus import Focus
@@ -33,7 +33,7 @@ def page_content(tables: series.Tables, plan: AuditPlan, output: str) -> dict[st
         "clusters": series.drawn_clusters(tables, plan, fleet),
         "verdicts": series.verdict_rows(tables),
         "cases": case_texts(Path(output) / casefiles.FOLDER),
-        "without_case": sorted(AT_OTHER_TIMES),
+        "without_case": sorted(RULES_AT_OTHER_TIMES),
     }
 
 

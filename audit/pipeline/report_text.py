@@ -9,13 +9,13 @@ from pulsar_conformance import specs
 from pulsar_conformance.adapters.protocol import json_text
 from pulsar_conformance.audit.pipeline.summary import (
     ALLOWED,
-    AT_OTHER_TIMES,
+    RULES_AT_OTHER_TIMES,
     SIDES,
     VERDICTS,
     fault_count,
 )
 from pulsar_conformance.audit.verdicts.open_points import (
-    AT,
+    AT_OPTION,
     MAX_POINT_LENGTH,
     open_point,
     undecided_lines,
@@ -72,7 +72,7 @@ def case_file_lines(rules: Iterable[str], cases: str) -> Iterator[str]:
     """Yield lines that say where the cases of violated rules are, and which rules have no case
     file.
     """
-    without = [rule for rule in rules if rule in AT_OTHER_TIMES]
+    without = [rule for rule in rules if rule in RULES_AT_OTHER_TIMES]
     others = [rule for rule in rules if rule not in without]
     if others:
         which = f"case files of {', '.join(others)}" if without else "case files"
@@ -127,8 +127,8 @@ def _omission_lines(omitted: Json, profile: str) -> Iterator[str]:
     if len(first["bundles"]) > 1:
         where += f" and {counted(len(first['bundles']) - 1, 'other bundle')}"
     yield from paragraph(f"{where} of {first['broker']}", 2, width=WIDTH - 2)
-    options = f"--broker {first['broker']}{AT}{first['at']}"
-    yield from paragraph(f"see {options.replace(AT, AT[:-1] + NO_BREAK)}", 6, "  ")
+    options = f"--broker {first['broker']}{AT_OPTION}{first['at']}"
+    yield from paragraph(f"see {options.replace(AT_OPTION, AT_OPTION[:-1] + NO_BREAK)}", 6, "  ")
 
 
 def _omitted_cycles(omitted: Json, profile: str) -> str:

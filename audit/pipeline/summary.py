@@ -33,7 +33,7 @@ WRONG = (VIOLATED, NOT_DONE)
 AREAS = ("SHED", "OVERLOAD", "THRESHOLD", "UNIFORM", "AVERAGE", "TRANSFER")
 """Areas of the rules about shedding."""
 
-AT_OTHER_TIMES = (
+RULES_AT_OTHER_TIMES = (
     *dict.fromkeys((*splits.SPLIT_JUDGES, *transfers.TRANSFER_JUDGES, *extensible.OWNERSHIP_RULES)),
 )
 """Rules whose verdicts have the time of a split, a transfer or another event instead of a cycle."""
@@ -109,7 +109,7 @@ def _count_frames(tables: Tables, plan: AuditPlan) -> Mapping[str, DataFrame]:
     each = went.groupBy("cluster", "at", "broker", "bundle").agg(
         F.any_value("cause").alias("cause"), F.bool_or("open").alias("open")
     )
-    at_cycles = verdicts.where(~F.col("rule").isin(*AT_OTHER_TIMES))
+    at_cycles = verdicts.where(~F.col("rule").isin(*RULES_AT_OTHER_TIMES))
     changes = leaders.leader_changes(tables)
     return {
         "lines": tables["records"].agg(
@@ -169,7 +169,7 @@ def _unknown_strategies(cycles: DataFrame, plan: AuditPlan) -> GroupedData:
 
 def rules_without_check(plan: AuditPlan) -> Iterator[str]:
     """Yield the rules about shedding that apply but that no history can show to be violated."""
-    judged = {*rules_of(plan), *AT_OTHER_TIMES}
+    judged = {*rules_of(plan), *RULES_AT_OTHER_TIMES}
     for rule in specs.load().rules_of(plan.profile):
         shedding = SHED.id in rule.operations and rule.applies(plan.readings)
         shedding = shedding and rule.id.partition("-")[0] in AREAS

@@ -17,7 +17,7 @@ from pulsar_conformance.audit.pipeline.plan import Silver
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-OF_BUNDLE = ("cluster", "bundle")
+BUNDLE_KEY = ("cluster", "bundle")
 GONE_AFTER_INTERVALS = 3
 """A silent broker has certainly gone after this multiple of the longest report interval."""
 
@@ -78,7 +78,7 @@ def moved_without_unload(silver: Silver) -> DataFrame:
         "cluster", "at", "bundle", F.lit(0).alias("turn")
     )
     rows = rows.unionByName(went, allowMissingColumns=True)
-    course = Window.partitionBy(*OF_BUNDLE).orderBy("at", "turn", "broker")
+    course = Window.partitionBy(*BUNDLE_KEY).orderBy("at", "turn", "broker")
     before = course.rowsBetween(Window.unboundedPreceding, -1)
     owner = F.when(F.col("turn") == 1, F.struct("broker", "at", "report"))
     former = F.last(owner, ignorenulls=True).over(before)
@@ -111,13 +111,13 @@ def _owner_claims(samples: DataFrame, assigned: DataFrame) -> DataFrame:
     each = lists.select("cluster", "broker", F.explode("bundles").alias("bundle"))
     each = each.unionByName(assigned.select(*key)).distinct()
     brokers = F.count(F.lit(1)).alias("brokers")
-    moved = each.groupBy(*OF_BUNDLE).agg(brokers).where("brokers > 1").select(*OF_BUNDLE)
-    sought = each.join(moved.hint("shuffle_hash"), list(OF_BUNDLE), "left_semi")
+    moved = each.groupBy(*BUNDLE_KEY).agg(brokers).where("brokers > 1").select(*BUNDLE_KEY)
+    sought = each.join(moved.hint("shuffle_hash"), list(BUNDLE_KEY), "left_semi")
     sought = sought.groupBy("cluster", "broker").agg(F.collect_list("bundle").alias("sought"))
     found = samples.join(sought.hint("shuffle_hash"), ["cluster", "broker"])
     bundle = F.explode(F.array_intersect("bundles", "sought")).alias("bundle")
     found = found.select("cluster", "at", "broker", bundle).withColumn("report", F.lit(True))
-    others = assigned.join(moved.hint("shuffle_hash"), list(OF_BUNDLE), "left_semi")
+    others = assigned.join(moved.hint("shuffle_hash"), list(BUNDLE_KEY), "left_semi")
     others = others.withColumn("report", F.lit(False))
     both = found.unionByName(others, allowMissingColumns=True)
     return both.withColumn("turn", F.lit(1))

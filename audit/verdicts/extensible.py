@@ -35,7 +35,7 @@ LAST_HASH = 0xFFFFFFFF
 MAX_SECONDS_LATE = 60
 """Seconds by which load data may be late, because the broker checks the time at intervals."""
 
-OF_BUNDLE = ["cluster", "bundle"]
+BUNDLE_KEY = ["cluster", "bundle"]
 
 NO_UNLOAD = "no unload by its former owner is recorded, and that broker may have stopped"
 NO_NEXT_OWNER = "no next owner is recorded within ten minutes"
@@ -127,7 +127,7 @@ def _bundle_events(silver: Silver) -> DataFrame:
     `cause`.
     """
     done = silver.actions.select(
-        *OF_BUNDLE, "at", "kind", _broker_spelling("broker").alias("of"), "cause", "broker"
+        *BUNDLE_KEY, "at", "kind", _broker_spelling("broker").alias("of"), "cause", "broker"
     )
     listed = silver.contexts.where("kind = 'owners'")
     listed = listed.select("cluster", "at", F.explode("owners").alias("broker", "bundles"))
@@ -148,8 +148,8 @@ def _judge_assignments(silver: Silver, plan: AuditPlan) -> DataFrame:
     """
     rows = _bundle_events(silver)
     place = F.expr("decode(kind, 'assigned', 1, 'listed', 2, 0)")
-    course = Window.partitionBy(*OF_BUNDLE).orderBy("at", place)
-    by_time = Window.partitionBy(*OF_BUNDLE).orderBy(F.unix_micros("at"))
+    course = Window.partitionBy(*BUNDLE_KEY).orderBy("at", place)
+    by_time = Window.partitionBy(*BUNDLE_KEY).orderBy(F.unix_micros("at"))
     owned = F.col("kind").isin("assigned", "listed")
     holder = F.last(F.when(owned, F.struct("of", "at", "broker")), ignorenulls=True)
     left = F.max(F.when(~owned, F.struct("at", F.coalesce("of", F.lit("")).alias("of"))))
@@ -184,7 +184,7 @@ def _judge_assignments(silver: Silver, plan: AuditPlan) -> DataFrame:
     wrong = F.when(given & ~free & holds, told)
     open_ = F.when(given & ~free, _open_evidence(NO_UNLOAD))
     fine = formatting.joined(F.col("bundle"), "had no other owner when it was assigned")
-    return rows.select(*OF_BUNDLE, "cycle", *_verdict_columns("CHANNEL-01", wrong, open_, fine))
+    return rows.select(*BUNDLE_KEY, "cycle", *_verdict_columns("CHANNEL-01", wrong, open_, fine))
 
 
 def _judge_orphans(silver: Silver, plan: AuditPlan) -> DataFrame:
@@ -198,8 +198,8 @@ def _judge_orphans(silver: Silver, plan: AuditPlan) -> DataFrame:
     space = F.substring_index(ranges.namespace_of(F.col("bundle")), "/", -1)
     down = events.where((F.col("kind") == "unloaded") & (F.col("cause") == SHUTDOWN))
     down = down.where(space != F.col("broker")).withColumnRenamed("at", "cycle")
-    down = _under_extensible(silver, plan, down.select(*OF_BUNDLE, "cycle", "of", "broker"))
-    down = down.select(*OF_BUNDLE, "cycle", "of", "broker").distinct()
+    down = _under_extensible(silver, plan, down.select(*BUNDLE_KEY, "cycle", "of", "broker"))
+    down = down.select(*BUNDLE_KEY, "cycle", "of", "broker").distinct()
     shown = silver.contexts.where(F.col("kind").isin("load_data", "leader"))
     shown = shown.select("cluster", "at", _broker_spelling("broker").alias("of"))
     given = events.where("kind = 'assigned'").select("cluster", "at", "of")
@@ -211,8 +211,8 @@ def _judge_orphans(silver: Silver, plan: AuditPlan) -> DataFrame:
     )
     lives = F.broadcast(down).join(shown.unionByName(given), ["cluster", "of"])
     lives = lives.where(after).groupBy(*key).agg(F.min("at").alias("lives"))
-    mine = events.select(*OF_BUNDLE, "at", "kind", F.col("of").alias("to"))
-    own = F.broadcast(down).join(mine, OF_BUNDLE)
+    mine = events.select(*BUNDLE_KEY, "at", "kind", F.col("of").alias("to"))
+    own = F.broadcast(down).join(mine, BUNDLE_KEY)
     other = (F.col("kind") == "assigned") & (F.col("to") != F.col("of")) & soon
     listed = (F.col("kind") == "listed") & (F.col("to") == F.col("of"))
     still = listed & passed.between(REASSIGNED_AFTER, HORIZON)
@@ -227,7 +227,7 @@ def _judge_orphans(silver: Silver, plan: AuditPlan) -> DataFrame:
     open_ = F.when(F.col("moved").isNull(), _open_evidence(why))
     time = F.concat(formatting.plain(F.greatest("moved", F.lit(0.0))), F.lit(" s"))
     fine = formatting.joined(F.col("bundle"), "has another owner after", time)
-    return rows.select(*OF_BUNDLE, "cycle", *_verdict_columns("OWN-04", wrong, open_, fine))
+    return rows.select(*BUNDLE_KEY, "cycle", *_verdict_columns("OWN-04", wrong, open_, fine))
 
 
 def _judge_splits(silver: Silver, plan: AuditPlan) -> DataFrame:
@@ -235,7 +235,7 @@ def _judge_splits(silver: Silver, plan: AuditPlan) -> DataFrame:
     done = splits.leader_splits(silver, plan)
     done = done.join(silver.broker_samples.select("cluster").distinct(), "cluster", "left_anti")
     rows = _under_extensible(silver, plan, done)
-    key = [*OF_BUNDLE, "cycle"]
+    key = [*BUNDLE_KEY, "cycle"]
     sought = F.broadcast(rows.select(*key))
     rows = rows.join(_greatest_measured(silver, sought, key), key, "left")
     rows = rows.join(_known_bundles(silver, sought, key), key, "left")
@@ -252,7 +252,7 @@ def _greatest_measured(silver: Silver, sought: DataFrame, key: list[str]) -> Dat
     )
     told = told.select("cluster", "at", F.col("top.bundleName").alias("bundle"), "top.stats")
     near = F.unix_seconds("at") <= F.unix_seconds("cycle") + causes.MAX_SKEW
-    both = told.join(sought, OF_BUNDLE).where(near)
+    both = told.join(sought, BUNDLE_KEY).where(near)
     sums = (
         ("topics",),
         ("producerCount", "consumerCount"),

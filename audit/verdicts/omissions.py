@@ -16,7 +16,7 @@ from pulsar_conformance import specs
 from pulsar_conformance.adapters.spark.shapes import MEGABYTE
 from pulsar_conformance.adapters.spark.threshold import BELOW_AVERAGE, MIN_THROUGHPUT
 from pulsar_conformance.audit.pipeline.plan import AuditPlan
-from pulsar_conformance.audit.pipeline.summary import ALLOWED, AT_OTHER_TIMES
+from pulsar_conformance.audit.pipeline.summary import ALLOWED, RULES_AT_OTHER_TIMES
 from pulsar_conformance.audit.tables import cycles
 from pulsar_conformance.audit.tables.formatting import precise_utc
 from pulsar_conformance.audit.verdicts import cases
@@ -64,7 +64,7 @@ def _brokers_that_kept_all(tables: Tables, plan: AuditPlan) -> DataFrame:
 
     Columns: `cluster`, `cycle`, `moment` (the first one) and `broker`.
     """
-    judged = tables["verdicts"].where(~F.col("rule").isin(*AT_OTHER_TIMES))
+    judged = tables["verdicts"].where(~F.col("rule").isin(*RULES_AT_OTHER_TIMES))
     doubtful = judged.where(F.col("verdict") != ALLOWED).select(*CYCLE)
     doubtful = doubtful.union(
         tables["broker_usage"].where(F.col("standing").isNotNull()).select(*CYCLE)

@@ -10,7 +10,7 @@ from operator import itemgetter
 from typing import Any
 
 from pulsar_conformance.audit.input.parsing import SHEDDING
-from pulsar_conformance.audit.pipeline.summary import AT_OTHER_TIMES, UNDECIDED, earliest_rows
+from pulsar_conformance.audit.pipeline.summary import RULES_AT_OTHER_TIMES, UNDECIDED, earliest_rows
 from pulsar_conformance.audit.tables import cycles
 from pulsar_conformance.audit.tables.formatting import precise_utc
 from pulsar_conformance.audit.verdicts import extensible, transfers, verdicts
@@ -44,7 +44,7 @@ OPEN_POINTS = (
 open point.
 """
 
-AT = " --at "
+AT_OPTION = " --at "
 
 BUNDLE = re.compile(r"[^\s,;:]+/0x[0-9a-f]+_0x[0-9a-f]+")
 
@@ -104,7 +104,7 @@ def _options(row: Json) -> Sequence[str]:
         return ("--why", named[0], "--at", row["until"])
     if rule in transfers.TRANSFER_JUDGES and row["bundle"]:
         return ("--why", row["bundle"], "--at", row["until"])
-    if rule in AT_OTHER_TIMES:
+    if rule in RULES_AT_OTHER_TIMES:
         return ()
     return ("--broker", evidence.partition(" ")[0], "--at", row["until"])
 
@@ -122,4 +122,6 @@ def undecided_lines(found: Sequence[Json]) -> Iterator[str]:
         yield from paragraph(f"{named} undecided, first in {cluster} at {cycle}", 2, "")
         yield from paragraph(cut(point, MAX_POINT_LENGTH), 2, width=WIDTH - 2)
         if options:
-            yield from paragraph(f"see {options.replace(AT, AT[:-1] + NO_BREAK)}", 6, "  ")
+            yield from paragraph(
+                f"see {options.replace(AT_OPTION, AT_OPTION[:-1] + NO_BREAK)}", 6, "  "
+            )

@@ -20,7 +20,7 @@ from pulsar_conformance.reference.reports import CHANGES, COUNTS, NESTED, SIMPLE
 from pulsar_conformance.specs.errors import UserError, hint_at_file, why_no_folder, why_unreadable
 
 SUFFIX = ".json"
-OF_SETTINGS = (".conf", ".env", ".properties", ".yaml", ".yml")
+SETTINGS_SUFFIXES = (".conf", ".env", ".properties", ".yaml", ".yml")
 LOAD_REPORT = "load-report"
 """Beginning of the name of the file in which curl saves a broker's report."""
 
@@ -204,7 +204,7 @@ def saved_files(directory: Path, given: Collection[Path] = ()) -> tuple[list[Sav
             candidates += [(unquote(path.name), one, True) for one in nested]
             if not nested:
                 notes.append(f"{path} is not read: it is a folder without a file {LOAD_REPORT}")
-        elif path.suffix in OF_SETTINGS:
+        elif path.suffix in SETTINGS_SUFFIXES:
             notes.append(f"{path} is not read; to use its settings, add --conf {path}")
         else:
             name = unquote(path.name.removesuffix(TEXT).removesuffix(SUFFIX))

@@ -34,7 +34,7 @@ from pulsar_conformance.conformance.cases.settings_files import (
 )
 from pulsar_conformance.conformance.cases.snapshot import (
     MAKERS,
-    OF_EACH_BROKER,
+    PER_BROKER_OPERATIONS,
     Snapshot,
     broker_ids,
     host_of,
@@ -180,7 +180,7 @@ CONSTRAINTS = ("isolation", "domains", "groups")
 FILES = ("conf", "dynamic", "bundle_data", "topics")
 """Options that name further files about a cluster."""
 
-OF_SOURCES = ("place", "topics", "bundle_data", "release", "cluster", *CONSTRAINTS)
+SOURCE_OPTIONS = ("place", "topics", "bundle_data", "release", "cluster", *CONSTRAINTS)
 """Options that apply to a cluster's data, but not to a case that is already built."""
 
 
@@ -292,7 +292,7 @@ def build_case(
         trial = trial_from_snapshot(operation, snapshot)
         if operation == SHED.id:
             notes += switched_off_notes(snapshot)
-        if operation in OF_EACH_BROKER:
+        if operation in PER_BROKER_OPERATIONS:
             notes.append(f"the questions are about {', '.join(snapshot.brokers)}, in this order")
     return MadeCase(
         str(args.conf or source.place),

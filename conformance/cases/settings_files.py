@@ -52,7 +52,7 @@ MARKED = (
     "a byte order mark precedes its name, so Pulsar reads another name; save the file without it"
 )
 
-OF_BROKERS = re.compile(
+BROKER_ONLY = re.compile(
     "managedLedger|allowAutoTopicCreation|backlogQuota|brokerDelete|brokerDeduplication|"
     "defaultRetention|systemTopicEnabled|topicLevelPolicies"
 )
@@ -62,7 +62,7 @@ has one of them, it is a broker's, even if it sets nothing about load balancing.
 
 NOTHING_READ = SettingsRead({}, {})
 
-OF_REPORTS = {"webServiceUrl", "lastStats", "systemResourceUsage"}
+REPORT_FIELDS = {"webServiceUrl", "lastStats", "systemResourceUsage"}
 """Fields that load reports have and no configuration has."""
 
 FORMS = (
@@ -89,7 +89,7 @@ def read_settings(
     entries, unread, off = _entries(file, text)
     given = tuple(entries)
     found = _as_read(given, release, as_broker=as_broker, off=off, unread=unread)
-    own = any(OF_BROKERS.match(one.name) for one in given) if given else file.suffix == ".conf"
+    own = any(BROKER_ONLY.match(one.name) for one in given) if given else file.suffix == ".conf"
     if alone and not (found.places or found.unused or found.unreadable or own):
         why = "; ".join(map(str, unread)) or FORMS
         raise BadSetting(f"{file}: it has no load balancing settings that can be read; {why}")
@@ -287,7 +287,7 @@ def _of_json(file: Path, text: str) -> Iterator[Entry]:
     except NotJSON as error:
         template = TEMPLATE if text.lstrip().startswith("{{") else ""
         raise BadSetting(f"{file}: it {error}{template}") from None
-    if isinstance(written, dict) and written.keys() & OF_REPORTS:
+    if isinstance(written, dict) and written.keys() & REPORT_FIELDS:
         raise BadSetting(f"{file}: it is a load report, and has no settings; {FORMS}")
     return _of_object(str(file), written)
 

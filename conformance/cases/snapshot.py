@@ -299,7 +299,7 @@ MAKERS: Mapping[str, Callable[[Snapshot], list[Json]]] = {
 }
 """For each operation, the function that builds its cases from load reports."""
 
-OF_EACH_BROKER = (USAGE.id, SUM.id, READ.id)
+PER_BROKER_OPERATIONS = (USAGE.id, SUM.id, READ.id)
 """Operations with one question for each broker; their cases do not name the broker."""
 
 

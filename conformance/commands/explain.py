@@ -27,7 +27,7 @@ from pulsar_conformance.conformance.cases.effects import (
     with_full_names,
 )
 from pulsar_conformance.conformance.cases.making import (
-    OF_SOURCES,
+    SOURCE_OPTIONS,
     MadeCase,
     add_source_arguments,
     build_case,
@@ -190,7 +190,7 @@ def _lines(args: argparse.Namespace) -> Generator[str, None, bool]:
     from_cluster = args.metrics or args.url or _is_of_cluster(args.case)
     is_example = args.example is not None or _is_example(args.case)
     of_version = args.release if not (from_cluster or is_example or args.log) else None
-    others = tuple(one for one in OF_SOURCES if one != "release" or of_version is None)
+    others = tuple(one for one in SOURCE_OPTIONS if one != "release" or of_version is None)
     _check_options(args, () if from_cluster else others, "a cluster's reports or metrics")
     _check_options(args, NOT_FOR_LOGS if args.log else (), "a case or a cluster's data")
     if args.as_case and not is_example:

@@ -13,7 +13,7 @@ from pulsar_conformance.conformance.commands.look_up import setting_lines
 from pulsar_conformance.specs.errors import UserError, print_note
 from pulsar_conformance.specs.text import counted, paragraph
 
-OF_FILES = ("release", "to", "all", "dynamic", "json", "markdown")
+FILE_OPTIONS = ("release", "to", "all", "dynamic", "json", "markdown")
 
 Section = tuple[str, list[str]]
 """The title of a section, and its rows."""
@@ -66,9 +66,9 @@ def run(args: argparse.Namespace) -> int:
         if len(args.pattern) > 1:
             raise UserError(f"{' '.join(args.pattern)}: name one file and no patterns")
         return _explain_file(files[0], args)
-    if any(vars(args)[one] for one in OF_FILES):
-        named = ", ".join(f"--{one}" for one in OF_FILES[:-1])
-        raise UserError(f"{named} and --{OF_FILES[-1]} need a FILE, such as a broker.conf")
+    if any(vars(args)[one] for one in FILE_OPTIONS):
+        named = ", ".join(f"--{one}" for one in FILE_OPTIONS[:-1])
+        raise UserError(f"{named} and --{FILE_OPTIONS[-1]} need a FILE, such as a broker.conf")
     print("\n".join(setting_lines(args)))
     return 0
 
@@ -310,13 +310,13 @@ def _own_differences(found: SettingsRead, every: bool) -> Iterator[Section]:
     Unless `every`, differences that are not about settings are only counted. Differences of parts
     that are not in force are left out.
     """
-    from pulsar_conformance.conformance.compare.upgrade import OF_SETTINGS, release_compared
+    from pulsar_conformance.conformance.compare.upgrade import SETTING_WAYS, release_compared
     from pulsar_conformance.specs.differences import differences_from
 
     release, lacks = release_compared(found), not found.running().culprit
     parts = found.parts()
     told, ways = differences_from(found.version, release, found.values, parts, lacks=lacks)
-    shown = [text for name, text in ways.items() if every or name in OF_SETTINGS]
+    shown = [text for name, text in ways.items() if every or name in SETTING_WAYS]
     told += shown
     if rest := len(ways) - len(shown):
         told.append(f"{counted(rest, 'other difference')} (--all lists them)")

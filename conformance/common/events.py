@@ -14,7 +14,7 @@ AN_ANSWER = "an answer"
 ANSWERING = "ANSWER-05"
 """ID of the rule that requires an answer to every legal case."""
 
-OF_EXAMPLE = "worked example "
+EXAMPLE_PREFIX = "worked example "
 """Beginning of `Failure.size` for a worked example; the example's ID follows."""
 
 VerdictWord = Literal[
@@ -96,14 +96,14 @@ class Verdict:
     @property
     def by_example(self) -> bool:
         """True if the failure is a wrong answer to a worked example that no check rejects."""
-        return self.failure is not None and self.failure.size.startswith(OF_EXAMPLE)
+        return self.failure is not None and self.failure.size.startswith(EXAMPLE_PREFIX)
 
     @property
     def explain_words(self) -> tuple[str, ...]:
         """The command and options that explain the worked example; empty for other failures."""
         if self.failure is None or not self.by_example:
             return ()
-        example = self.failure.size.removeprefix(OF_EXAMPLE)
+        example = self.failure.size.removeprefix(EXAMPLE_PREFIX)
         return ("explain", example, "--judge-by", self.profile)
 
     def headline(self, name: str) -> str:

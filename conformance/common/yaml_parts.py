@@ -91,7 +91,7 @@ KNOWN_GROUPS = re.compile(
 )
 """Matches the API groups of resources whose settings apply in the way this module reads them."""
 
-OF_SETTINGS = re.compile("conf|propert|setting", re.IGNORECASE)
+SETTINGS_KEY = re.compile("conf|propert|setting", re.IGNORECASE)
 """Matches a part of a key's name; if it matches, all children of the key are settings."""
 
 WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
@@ -171,7 +171,7 @@ class YAMLScope:
         own = self.resource and self.source[0] in ("", SET)
         keys = {SERVICE: "environment", MAP: "data", WORKLOAD: "env"}
         right = "config or custom" if own else keys.get(self.source[0], "broker.configData")
-        whole = beside and OF_SETTINGS.search(self.ends)
+        whole = beside and SETTINGS_KEY.search(self.ends)
         others = f", like {counted(beside, 'other setting')} beside it" if whole else ""
         why = f"{'.'.join(self.path)} is not read; write it under {right}{others}"
         found = FoundInYAML(self.place(key), key.value, "", self.source, misplaced=True)

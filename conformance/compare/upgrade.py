@@ -43,7 +43,7 @@ WEIGHT, NEUTRAL = "ResourceWeight", 1
 """The suffix of the names of weights, and the value of a weight that changes no decision."""
 
 
-OF_SETTINGS = ("heap-memory", "overload-usage", "uniform-settings", "even-spread", "session-limit")
+SETTING_WAYS = ("heap-memory", "overload-usage", "uniform-settings", "even-spread", "session-limit")
 """Ways (behaviors that differ between releases) on which the effect of settings depends."""
 
 
@@ -286,7 +286,7 @@ def _changes_of_decisions(now: SettingsRead, upgraded: SettingsRead, every: bool
         return
     parts = now.parts() & upgraded.parts()
     both = [one for one in map(judged_version, (now.version, upgraded.version)) if one]
-    own = {*OF_SETTINGS, *(name for one in both for name in one.ways)}
+    own = {*SETTING_WAYS, *(name for one in both for name in one.ways)}
     ways = dict(_changes_of_ways(now.version, upgraded.version, parts))
     shown = [text for name, text in ways.items() if every or name in own]
     yield from shown

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from pulsar_conformance import fixtures, specs
 from pulsar_conformance.conformance.cases import saved
-from pulsar_conformance.conformance.common.events import OF_EXAMPLE, Failure, Verdict
+from pulsar_conformance.conformance.common.events import EXAMPLE_PREFIX, Failure, Verdict
 from pulsar_conformance.conformance.common.trial import Trial
 from pulsar_conformance.conformance.engine.ask import AnsweredTrial
 from pulsar_conformance.conformance.engine.attribute import Findings
@@ -261,7 +261,7 @@ def example_failure(applied: AppliedRule, plan: Plan, example: AnsweredTrial) ->
     worked, judged = sourced.example, applied.judged
     return Failure(
         case_file=place_of_example(worked),
-        size=f"{OF_EXAMPLE}{worked.id}",
+        size=f"{EXAMPLE_PREFIX}{worked.id}",
         derivation=(*worked.arithmetic, *model_derivation(judged, sourced.trial)),
         allowed=" or ".join(map(_each_as_json, worked.allowed or ())),
         answered=_each_as_json(answers),

@@ -9,7 +9,7 @@ from pulsar_conformance.reports.pages import pages
 from pulsar_conformance.specs import AREAS
 from pulsar_conformance.specs.errors import status_of
 
-TO = Path("reports/examples")
+OUTPUT = Path("reports/examples")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -37,7 +37,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--to",
         type=Path,
-        default=TO,
+        default=OUTPUT,
         metavar="DIR",
         help="the folder for the pages (%(default)s)",
     )

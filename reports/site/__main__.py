@@ -12,7 +12,7 @@ from pulsar_conformance.reports.site.making import Site
 from pulsar_conformance.specs.errors import status_of
 
 HERE = Path(__file__).parent
-TO = Path("reports/out")
+OUTPUT = Path("reports/out")
 ASSETS = "assets"
 VENDOR = "vendor"
 SOURCES, THEME, CONFIGURATION = "site-sources", "site-theme", "zensical.toml"
@@ -49,7 +49,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--to",
         type=Path,
-        default=TO,
+        default=OUTPUT,
         metavar="DIR",
         help="the folder of the sources and the site (%(default)s)",
     )

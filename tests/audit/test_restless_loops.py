@@ -24,7 +24,7 @@ LOOPS = {
     for file in sorted(FOLDER.rglob("loops.json"))
 }
 EVERY = [loop for loops in LOOPS.values() for loop in loops]
-OF_THE_MODEL = [loop for loop in EVERY if loop["variant"].startswith("reference")]
+MODEL_LOOPS = [loop for loop in EVERY if loop["variant"].startswith("reference")]
 SMALLEST = {
     ".": {
         (profile, strategy): cluster
@@ -111,7 +111,7 @@ def test_each_rule_that_a_release_breaks_in_a_published_world_has_a_smallest_clu
     assert broken - small == set()
 
 
-@pytest.mark.parametrize("loop", OF_THE_MODEL, ids=loop_name)
+@pytest.mark.parametrize("loop", MODEL_LOOPS, ids=loop_name)
 def test_the_model_repeats_a_published_loop(loop):
     course = simulate(loop, "reference", profile_of(loop))
     assert shown(course) == published(loop)

@@ -32,7 +32,7 @@ assert audit_session
 assert spark
 
 PROFILE = "documented-3.0"
-OTHERWISE = {
+OTHER_ALTERNATIVES = {
     "overload-amount": "one",
     "overload-scope": "all",
     "expensive-measure": "throughput",
@@ -175,11 +175,11 @@ def reported(cases):
     [
         pytest.param(PROFILE, RULES[PROFILE], {}, FEW, id="usual"),
         pytest.param(PROFILE, RULES[PROFILE], {}, MANY, id="many", marks=pytest.mark.thorough),
-        pytest.param(PROFILE, RULES[PROFILE], OTHERWISE, FEWEST, id="otherwise"),
+        pytest.param(PROFILE, RULES[PROFILE], OTHER_ALTERNATIVES, FEWEST, id="otherwise"),
         pytest.param(
             PROFILE,
             RULES[PROFILE],
-            OTHERWISE,
+            OTHER_ALTERNATIVES,
             MANY,
             id="many otherwise",
             marks=pytest.mark.thorough,

@@ -38,7 +38,7 @@ USUAL = tuple(
 TOGETHER = tuple(rule for rule in USUAL if not PLANTED_VIOLATIONS[rule].settings)
 ALONE = tuple(rule for rule in USUAL if PLANTED_VIOLATIONS[rule].settings)
 SPLITS = tuple(rule for rule in PLANTED_VIOLATIONS if rule in SPLIT_JUDGES)
-OTHERWISE = {
+OTHER_ALTERNATIVES = {
     "overload-amount": "one",
     "overload-scope": "all",
     "threshold-order": "traffic",
@@ -204,6 +204,6 @@ def test_rules_of_other_readings_are_found_under_them(spark, carried, tmp_path):
     everywhere = ("ThresholdShedder", ("SHED-08", "THRESHOLD-12"))
     histories = [("reference", one), (JAVA, one), ("reference", everywhere)]
     expected = written(carried, tmp_path / "histories", histories)
-    assert wrong(verdicts(spark, tmp_path / "histories", OTHERWISE)) == expected
+    assert wrong(verdicts(spark, tmp_path / "histories", OTHER_ALTERNATIVES)) == expected
     planted = {rule for those in expected.values() for rule, _ in those}
     assert {*planted, *USUAL} == {rule for rule in PLANTED_VIOLATIONS if rule in CHECKS}

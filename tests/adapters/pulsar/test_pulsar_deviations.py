@@ -27,7 +27,7 @@ pytestmark = [
 
 
 CASES = "fixtures/cases"
-OF_NO_RELEASE = (
+UNFOLLOWED_READINGS = (
     # Only one bundle goes, that with the most messages: D02.
     ("OVERLOAD-05", {"overload-amount": "one"}, "shed.select/5574602de653"),
     ("SHED-07", {"shed-measure": "message-rate"}, "shed.select/23fb7d1b45fd"),
@@ -40,7 +40,7 @@ OF_NO_RELEASE = (
 )
 """For readings that no release follows: a rule, the readings, and a case that breaks the rule."""
 
-OF_ALL_RELEASES = (
+SHARED_DEVIATIONS = (
     ("OVERLOAD-04", "shed.select/1969b24e1ae2"),
     ("SPLIT-10", "bundles.split/d4e61fcfd5e0"),
     # Failure domains are left out of account unless failureDomainsEnabled is true: D06.
@@ -68,12 +68,12 @@ def subject(request):
 
 
 def test_no_release_follows_the_other_readings(subject):
-    assert all(broken(subject, rule, case, by) for rule, by, case in OF_NO_RELEASE)
-    assert not any(broken(subject, rule, case) for rule, _, case in OF_NO_RELEASE[1:-1])
+    assert all(broken(subject, rule, case, by) for rule, by, case in UNFOLLOWED_READINGS)
+    assert not any(broken(subject, rule, case) for rule, _, case in UNFOLLOWED_READINGS[1:-1])
 
 
 def test_even_the_oldest_has_what_no_document_of_its_own_speaks_of(subject):
-    assert all(broken(subject, rule, case) for rule, case in OF_ALL_RELEASES)
+    assert all(broken(subject, rule, case) for rule, case in SHARED_DEVIATIONS)
 
 
 def test_little_traffic_stays_where_it_is(subject):

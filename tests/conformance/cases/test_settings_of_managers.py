@@ -14,12 +14,12 @@ CLASSES = {
     "modular": "org.apache.pulsar.broker.loadbalance.impl.ModularLoadManagerImpl",
     "extensible": "org.apache.pulsar.broker.loadbalance.extensions.ExtensibleLoadManagerImpl",
 }
-OF_SIMPLE = {
+SIMPLE_SETTINGS = {
     "loadBalancerPlacementStrategy",
     "loadBalancerBrokerUnderloadedThresholdPercentage",
     "loadBalancerBrokerComfortLoadLevelPercentage",
 }
-OF_EXTENSIBLE = {
+EXTENSIBLE_SETTINGS = {
     "loadBalancerDebugModeEnabled",
     "loadBalancerBrokerLoadTargetStd",
     "loadBalancerSheddingConditionHitCountThreshold",
@@ -39,7 +39,7 @@ OF_EXTENSIBLE = {
     "loadBalancerServiceUnitTableViewSyncer",
     "loadBalancerServiceUnitStateMaxConcurrentOverrides",
 }
-OF_STRATEGIES = {
+STRATEGY_SETTINGS = {
     "lowerBoundarySheddingEnabled",
     "loadBalancerBrokerThresholdShedderPercentage",
     "loadBalancerBundleUnloadMinThroughputThreshold",
@@ -54,19 +54,19 @@ OF_STRATEGIES = {
     "loadBalancerMsgThroughputMultiplierDifferenceShedderThreshold",
     "maxUnloadBundleNumPerShedding",
 }
-OF_MODULAR = {
-    *OF_STRATEGIES,
+MODULAR_SETTINGS = {
+    *STRATEGY_SETTINGS,
     "loadBalancerLoadPlacementStrategy",
     "loadBalancerDistributeBundlesEvenlyEnabled",
     "exposeBundlesMetricsInPrometheus",
 }
-OF_BOTH_OLDER = {
+OLDER_MANAGERS_SETTINGS = {
     "loadBalancerResourceQuotaUpdateIntervalMinutes",
     "loadBalancerAutoUnloadSplitBundlesEnabled",
 }
 IGNORED = {
-    "modular": OF_SIMPLE | OF_EXTENSIBLE,
-    "extensible": OF_SIMPLE | OF_MODULAR | OF_BOTH_OLDER,
+    "modular": SIMPLE_SETTINGS | EXTENSIBLE_SETTINGS,
+    "extensible": SIMPLE_SETTINGS | MODULAR_SETTINGS | OLDER_MANAGERS_SETTINGS,
 }
 """By load manager, the settings that none of its classes reads."""
 

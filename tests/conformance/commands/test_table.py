@@ -215,7 +215,7 @@ def test_the_result_names_five_broken_rules_and_says_how_many_more_there_are():
 
 def test_the_result_is_wrapped_but_its_count_stays_on_one_line():
     name = "pulsar+AShedderOfMine 4.0.7"
-    why = f"{table.OF_DOCUMENTED}, not it"
+    why = f"{table.ONLY_DOCUMENTED}, not it"
     lines = [verdict("SHED-01", name), lacking("OVERLOAD-02", name, why)]
     first, *rest = table.result_lines(stream([name], ["documented-3.0"], lines))
     assert first.startswith(f"{name} breaks 0 of 1 rule that applies to it; ")
@@ -235,7 +235,7 @@ def test_the_result_says_how_many_broken_rules_are_known_and_how_many_are_not_ju
 
 
 def test_the_result_says_what_is_not_judged_of_a_strategy_of_your_own():
-    why = f"{table.OF_DOCUMENTED}, not org.example.NoMargin"
+    why = f"{table.ONLY_DOCUMENTED}, not org.example.NoMargin"
     left_out = {**verdict("OVERLOAD-02", "mine", word="not_applicable"), "why": why}
     said = result(verdict("SHED-01", "mine"), left_out)
     assert said.startswith("mine breaks 0 of 1 rule that applies to it; ")

@@ -13,7 +13,7 @@ from sampling import one_in
 
 EXAMPLES = 100
 CLUSTERS = ("shed.select", "bundles.split_candidates", "place.select")
-OF_THE_MODEL = (
+MODEL_PROFILES = (
     "documented-3.0",
     "documented-2.10",
     "documented-2.4",
@@ -25,7 +25,7 @@ OF_THE_MODEL = (
 """The profiles of documents that the model follows."""
 
 RELEASED = tuple(f"released-{version}" for version in ("5.0", "4.2", "4.0", "3.0", "2.10", "2.4"))
-PROFILES = (*OF_THE_MODEL, *RELEASED)
+PROFILES = (*MODEL_PROFILES, *RELEASED)
 """Profiles; a rule is tested under the first profile that has the rule."""
 
 RULES = specs.load().rules
@@ -61,10 +61,10 @@ def test_the_reference_keeps_each_rule_and_reaches_its_guard(rule_id):
     for trial in legal(rule_id):
         answers = [model.answer(*question) for question in trial.questions]
         words.append(evaluator.judge(rule_id, trial, answers).word)
-    reached = {"allowed"} if profile in OF_THE_MODEL else {"allowed", "violated"}
+    reached = {"allowed"} if profile in MODEL_PROFILES else {"allowed", "violated"}
     assert reached & set(words)
     # Rules about any answer ask of every line, and no broker.conf of a release holds some settings.
-    answered = profile in OF_THE_MODEL and not rule.any_operation
+    answered = profile in MODEL_PROFILES and not rule.any_operation
     declined = () if answered else ("unsupported",)
     assert set(words) <= {*reached, "not_reached", *declined}
 

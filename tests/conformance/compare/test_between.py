@@ -8,7 +8,7 @@ import pytest
 from pulsar_conformance.adapters.pulsar.versions import releases
 from pulsar_conformance.reports import between
 
-PAGES = sorted((Path(__file__).parents[3] / between.TO).glob("*-to-*.md"))
+PAGES = sorted((Path(__file__).parents[3] / between.OUTPUT).glob("*-to-*.md"))
 
 
 def way(name, older, newer):
@@ -63,9 +63,9 @@ def test_the_index_distinguishes_new_settings_from_new_names_and_other_defaults(
 
 
 def test_the_index_in_the_repository_is_of_the_files_beside_it():
-    pairs = [json.loads(file.read_text("utf-8"))[0] for file in between.TO.glob("*.json")]
+    pairs = [json.loads(file.read_text("utf-8"))[0] for file in between.OUTPUT.glob("*.json")]
     pairs.sort(key=lambda one: list(releases()).index(one["older"]))
-    assert between.index(pairs) == (between.TO / "README.md").read_text("utf-8")
+    assert between.index(pairs) == (between.OUTPUT / "README.md").read_text("utf-8")
 
 
 def test_a_page_holds_what_is_printed_below_its_heading():

@@ -12,7 +12,7 @@ REPORTS = Path(fixtures.__file__).parent / "reports"
 MODULAR, EXTENSIBLE = REPORTS / "three-brokers" / "modular", REPORTS / "extensible"
 BALANCING = "org.apache.pulsar.broker.loadbalance"
 SHEDDING, MANAGER = "loadBalancerLoadSheddingStrategy", "loadManagerClassName"
-PLACING, OF_SIMPLE = "loadBalancerLoadPlacementStrategy", "loadBalancerPlacementStrategy"
+PLACING, SIMPLE_PLACING = "loadBalancerLoadPlacementStrategy", "loadBalancerPlacementStrategy"
 THRESHOLD = "loadBalancerBrokerThresholdShedderPercentage"
 
 
@@ -129,7 +129,7 @@ def test_both_settings_of_averages_run(said, conf):
     said("settings", file, "--release", "4.0.7")
     _, err = said("explain", MODULAR, "--conf", file, "--release", "3.0.7", status=2)
     assert SIMPLE in err
-    same = (AVERAGE, AVERAGE.replace(PLACING, SHEDDING), AVERAGE.replace(PLACING, OF_SIMPLE))
+    same = (AVERAGE, AVERAGE.replace(PLACING, SHEDDING), AVERAGE.replace(PLACING, SIMPLE_PLACING))
     said("settings", conf(*same), "--release", "3.0.7")
 
 
