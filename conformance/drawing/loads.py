@@ -44,18 +44,19 @@ SHARE_AS_TEXT = 0.25
 def sometimes_as_text(random: Random, settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return settings unchanged or, in some cases, as text, because broker.conf holds text.
 
-    Whole floats stay numbers: released Pulsar rejects a text like 85.0 for an integer setting.
+    Floats other than weights stay numbers: released Pulsar rejects a text like 85.5 for an integer
+    setting.
     """
     if random.random() >= SHARE_AS_TEXT:
         return dict(settings)
     return {
-        name: value if isinstance(value, str) or _is_whole_float(value) else dumps(value)
+        name: value if isinstance(value, str) or _stays_float(name, value) else dumps(value)
         for name, value in settings.items()
     }
 
 
-def _is_whole_float(value: Any) -> bool:
-    return isinstance(value, float) and value.is_integer()
+def _stays_float(name: str, value: Any) -> bool:
+    return isinstance(value, float) and name not in WEIGHT_SETTINGS.values()
 
 
 class Size(NamedTuple):
