@@ -85,6 +85,12 @@ class SimulatedCourse:
     cycles: tuple[SimulatedCycle, ...]
     question: Mapping[str, object] = field(default_factory=dict)
     """The `shed.select` case of the last cycle; empty if there is none."""
+    settled: bool = False
+    """True if further cycles would unload nothing until all that decides has converged. It is only
+    determined in a static world.
+    """
+    next_unload: int | None = None
+    """Number of the first cycle after the last one that would unload a bundle, if it is known."""
 
     @cached_property
     def sheds(self) -> tuple[BundleMove, ...]:
@@ -99,7 +105,7 @@ class SimulatedCourse:
 
 def encode_course(course: SimulatedCourse) -> Json:
     """Return a simulation as JSON, without its world."""
-    named = ("variant", "strategy", "settings", "minutes", "question")
+    named = ("variant", "strategy", "settings", "minutes", "question", "settled", "next_unload")
     about = {name: getattr(course, name) for name in named}
     return {**about, "cycles": [asdict(one) for one in course.cycles]}
 

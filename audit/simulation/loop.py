@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
@@ -30,6 +32,7 @@ from pulsar_conformance.audit.simulation.deciding import (
     Decider,
     DecisionSetup,
 )
+from pulsar_conformance.audit.simulation.measures import is_quiet
 from pulsar_conformance.audit.simulation.worlds import (
     BadWorld,
     Json,
@@ -42,10 +45,21 @@ from pulsar_conformance.reference.answers.placement import PLACE
 from pulsar_conformance.reference.answers.shedding import CYCLES, SHED
 from pulsar_conformance.reference.cluster import RATE_FIELDS
 from pulsar_conformance.reference.ranges import HashRange, namespace_of
+from pulsar_conformance.reference.shedding import DELAY, HITS, LIFETIME
 from pulsar_conformance.reference.threshold import HISTORY_SHARE
+from pulsar_conformance.reference.uniform import AVERAGE_HIGH_HITS, AVERAGE_LOW_HITS
 from pulsar_conformance.specs.text import counted
 
 CLIENTS_OF_TOPIC = 2
+MAX_FURTHER_CYCLES = 1000
+"""Maximum number of cycles after the last one that are simulated to see whether unloads follow."""
+
+HITS_NEEDED = (HITS, AVERAGE_LOW_HITS, AVERAGE_HIGH_HITS)
+"""Settings with the number of consecutive cycles after which a strategy unloads."""
+
+SECONDS_KEPT = (DELAY, LIFETIME)
+"""Settings with the seconds for which TransferShedder considers earlier unloads, in all."""
+
 KEYS_WITHOUT_ANSWER = ("failed", "refused", "unsupported")
 """Keys of replies that contain no answer."""
 
@@ -87,7 +101,23 @@ class Simulation:
 
         Errors: `BadWorld` if the implementation gives no answer, `AdapterError`.
         """
-        return self.course([self.cycle(number) for number in range(cycles)], variant)
+        return self.finish([self.cycle(number) for number in range(cycles)], variant)
+
+    def finish(self, cycles: Sequence[SimulatedCycle], variant: str) -> SimulatedCourse:
+        """Return the course of these cycles, and whether the cluster is at rest after them.
+
+        Under constant load, a cluster is at rest only if it unloads nothing until all that decides
+        has converged. To find out, further cycles are simulated, so this simulation cannot be
+        continued afterwards. Errors: those of `run`.
+        """
+        course = self.course(cycles, variant)
+        if not course.world.is_static or not is_quiet(course):
+            return course
+        count = self.leader.cycles_until_converged() + self._remembered_cycles()
+        if count > MAX_FURTHER_CYCLES:
+            return course
+        unload = self._next_unload(len(cycles), int(count))
+        return replace(course, settled=unload is None, next_unload=unload)
 
     def course(self, cycles: Sequence[SimulatedCycle], variant: str) -> SimulatedCourse:
         """Return the course of these cycles, with the strategy and the settings that applied."""
@@ -127,6 +157,30 @@ class Simulation:
             self.leader.weighted_usages(brokers) if moves else {},
             self.leader.decided,
         )
+
+    def _remembered_cycles(self) -> int:
+        """Return the number of cycles for which an earlier cycle may affect decisions by anything
+        but smoothed usage.
+        """
+        if not self.deciding.remembers:
+            return 1
+        known = {**self.deciding.defaults, **self.settings}
+        hits, seconds = (
+            [float(known.get(name) or 0) for name in names] for names in (HITS_NEEDED, SECONDS_KEPT)
+        )
+        return math.ceil(max(hits) + sum(seconds) / 60 / self.minutes) + 1
+
+    def _next_unload(self, first: int, count: int) -> int | None:
+        """Return the first cycle with an unload among the cycles after the simulated ones; None if
+        `count` cycles unload nothing.
+        """
+        if self.deciding.remembers and self._in_turn is None:
+            same = {**self._asked[-1], "minutes": self.minutes}
+            answers = self._ask_about_cycles([*self._asked, *[same] * count])
+            unloads = (number for number, one in enumerate(answers) if one["unload"])
+            return next((number for number in unloads if number >= first), None)
+        further = range(first, first + count)
+        return next((number for number in further if self.cycle(number).sheds), None)
 
     def _minutes_at(self, cycle: int) -> float:
         return self.world.minutes_at(cycle, self.minutes)
@@ -197,9 +251,13 @@ class Simulation:
         else:
             now = {"minutes": passed, "brokers": brokers, "bundles": case["bundles"]}
             self._asked.append({**now, "recentlyUnloaded": {}})
-            whole = {"strategy": self.deciding.strategy, "settings": self.settings}
-            answer = self._ask(CYCLES, {**whole, "cycles": self._asked})["cycles"][-1]
+            answer = self._ask_about_cycles(self._asked)[-1]
         return list(answer["unload"])
+
+    def _ask_about_cycles(self, cycles: Sequence[Json]) -> list[Json]:
+        """Return the answer about each of these cycles."""
+        case = {"strategy": self.deciding.strategy, "settings": self.settings, "cycles": cycles}
+        return list(self._ask(CYCLES, case)["cycles"])
 
     def _shedding_question(self, cycle: int, brokers: dict[str, Json]) -> Json:
         """Return a cycle's question about shedding. Errors: `BadWorld` if a usage is infinite."""

@@ -25,7 +25,7 @@ PERIOD_REPETITIONS = 3
 """Number of consecutive repetitions at the end of a course that are required for a period."""
 
 QUIET_DIVISOR = 4
-"""Divisor for varying loads: at rest, the last 1 / `QUIET_DIVISOR` of all cycles have no unloads.
+"""Divisor for varying worlds: at rest, the last 1 / `QUIET_DIVISOR` of all cycles have no unloads.
 """
 
 DIGITS = 2
@@ -40,8 +40,8 @@ class Measures:
     cycles: int
     minutes: float
     rest: int | None
-    """Number of cycles until the cluster is at rest. None if unloads continue, or if they ended too
-    late to be sure.
+    """Number of cycles until the cluster is at rest. None if unloads continue, or if there are too
+    few cycles to tell.
     """
     period: int | None
     """Number of cycles after which the owners of all bundles repeat; None if they do not."""
@@ -156,18 +156,30 @@ def _usage_range(cycle: SimulatedCycle) -> float:
 def rest_of(course: SimulatedCourse) -> int | None:
     """Return the number of cycles until unloads end; None if they may continue.
 
-    They have ended if the owners do not repeat and the last cycles have no unloads. These cycles
-    must last longer than a grace period, and all be after the last event. If the load varies, they
-    must also be more than a quarter of all cycles.
+    They have ended if the course is quiet. In a static world, it must also have settled.
+    """
+    ended = is_quiet(course) and (course.settled or not course.world.is_static)
+    return _last_shed(course) + 1 if ended else None
+
+
+def is_quiet(course: SimulatedCourse) -> bool:
+    """True if the owners do not repeat and the last cycles have no unloads.
+
+    These cycles must last longer than a grace period, and all be after the last event. If the load
+    or the number of topics varies, they must also be more than a quarter of all cycles.
     """
     if period_of(course) is not None:
-        return None
-    last = max((move.cycle for move in course.sheds), default=-1)
-    quiet = len(course.cycles) - 1 - max(last, course.last_event)
+        return False
+    quiet = len(course.cycles) - 1 - max(_last_shed(course), course.last_event)
     needed = grace_cycles(course) + 1
-    if not course.world.is_constant:
+    if not course.world.is_static:
         needed = max(needed, len(course.cycles) // QUIET_DIVISOR)
-    return last + 1 if quiet > needed else None
+    return quiet > needed
+
+
+def _last_shed(course: SimulatedCourse) -> int:
+    """Return the number of the last cycle with an unload; -1 if there is none."""
+    return max((move.cycle for move in course.sheds), default=-1)
 
 
 def period_of(course: SimulatedCourse) -> int | None:

@@ -18,8 +18,10 @@ from pulsar_conformance.specs.text import WIDTH, columns, counted, paragraph, ta
 HEADINGS = ("", "rest", "unloads", "most", "back", "over", "spread")
 LEGEND = (
     "rest: cycles until unloads end, or `never` with the number of cycles after which all owners "
-    "repeat, or `ongoing` if there are too few cycles to tell; most: unloads of the bundle that "
-    "was unloaded most often; back: unloads that returned a bundle to the broker it had just left; "
+    "repeat, or `ongoing` if there are too few cycles to tell; they have ended if none would follow "
+    "until smoothed usage converges or, if loads vary or topics are added, if there are none in "
+    "the last quarter of the cycles; most: unloads of the bundle that was unloaded most often; "
+    "back: unloads that returned a bundle to the broker it had just left; "
     "over: minutes over the overload threshold, by usage without weights, summed over brokers; "
     "spread: percentage points between the least and the most used broker, in the first cycle and "
     "in the last."
@@ -50,6 +52,7 @@ def simulation_lines(courses: Sequence[SimulatedCourse]) -> Iterator[str]:
             yield ""
         for course in here:
             yield from _likeness_lines(course, short[course.variant])
+            yield from _next_unload_lines(course, short[course.variant])
         yield from _fault_lines(here, short)
     for name, label in short.items():
         if name.replace("strategy=", "").replace("profile=", "") != label:
@@ -118,6 +121,14 @@ def _likeness_lines(course: SimulatedCourse, name: str) -> Iterator[str]:
             moves = [f"{one.bundle}: {one.source} → {one.target}" for one in sorted(unloads_of)]
             yield from (f"  {which} {move}" for move in moves or ["nothing"])
     yield ""
+
+
+def _next_unload_lines(course: SimulatedCourse, name: str) -> Iterator[str]:
+    """Yield lines on the next unload after the last cycle, if it is known."""
+    if course.next_unload is not None:
+        when = f"the next unload would be in cycle {course.next_unload}"
+        yield from paragraph(f"{name}: {when}; --cycles {course.next_unload + 1} includes it")
+        yield ""
 
 
 def _fault_lines(courses: Sequence[SimulatedCourse], short: dict[str, str]) -> Iterator[str]:
@@ -259,4 +270,5 @@ def course_as_json(course: SimulatedCourse, with_moves: bool = False) -> dict[st
     world = {"title": course.world.title}
     notes = {"notes": list(course.world.notes)} if course.world.notes else {}
     found = {**measures_of(course).as_json(), **world, **notes, "rules": rules, **ends}
-    return {**found, "moves": moves} if with_moves else found
+    further = {} if course.next_unload is None else {"next_unload": course.next_unload}
+    return {**found, **further, "moves": moves} if with_moves else {**found, **further}

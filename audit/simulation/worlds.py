@@ -151,6 +151,11 @@ class SimulatedWorld:
         """True if no bundle's traffic changes over time."""
         return self.shape is None and not any(one.recorded for one in self.bundles)
 
+    @property
+    def is_static(self) -> bool:
+        """True if neither the traffic nor the number of topics of any bundle changes over time."""
+        return self.is_constant and not self.topics_each_cycle
+
     def events_after(self, cycles: int) -> str | None:
         """Return a note about events that only happen later than this number of cycles; None if
         there are none.

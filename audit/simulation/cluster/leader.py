@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from math import isfinite
+from math import ceil, inf, isfinite, log
 from typing import Any
 
 from pulsar_conformance.audit.simulation.worlds import Json, SimulatedBroker
@@ -17,6 +17,11 @@ from pulsar_conformance.reference.numbers import ZERO, Fraction
 from pulsar_conformance.reference.shedding import GRACE
 from pulsar_conformance.reference.threshold import HISTORY_SHARE
 from pulsar_conformance.reference.usage import WEIGHT_SETTINGS
+
+CONVERGED = 1e-6
+"""Difference, in percentage points, at which smoothed usage counts as converged: reports have six
+digits.
+"""
 
 UNMEASURED: Json = {
     "longTermData": dict.fromkeys(("msgRateIn", "msgRateOut"), float(NEVER_MEASURED_MESSAGES))
@@ -112,6 +117,17 @@ class LeaderMemory:
     def is_finite(self) -> bool:
         """True if every broker's smoothed usage is a finite number."""
         return all(map(isfinite, self._mixed.values()))
+
+    def cycles_until_converged(self) -> float:
+        """Return the number of cycles after which each broker's smoothed usage is within
+        `CONVERGED` of its usage in the last case, if that stays the same; infinite if never.
+        """
+        share, present = self.history_share, self.weighted_usages(self.question["brokers"])
+        known = share and {name: abs(self._mixed[name] - now) for name, now in present.items()}
+        gap = max(known.values(), default=0.0) if known else 0.0
+        if gap <= CONVERGED:
+            return 0
+        return ceil(log(CONVERGED / gap) / log(share)) if share < 1 and gap < inf else inf
 
     def shedding_question(self, now: int, strategy: str | None, brokers: Json) -> Json:
         """Return the `shed.select` case of a cycle, given the reports of the running brokers."""

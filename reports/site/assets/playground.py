@@ -129,9 +129,11 @@ class ShownSimulation:
         first = len(self.cycles)
         for number in range(first, min(first + AT_ONCE, until)):
             self.cycles.append(self.simulation.cycle(number))
-        course = self.simulation.course(self.cycles, self.simulation.deciding.strategy or "")
+        strategy, over = self.simulation.deciding.strategy or "", len(self.cycles) >= until
+        close = self.simulation.finish if over else self.simulation.course
+        course = close(self.cycles, strategy)
         shown = [_shown(one, measures.limit_of(course, one)) for one in self.cycles[first:]]
-        if len(self.cycles) < until:
+        if not over:
             return {"cycles": shown}
         faults = [reporting.fault_text(one) for one in rules.loop_faults(course)]
         figures = reporting.figures(measures.measures_of(course))
