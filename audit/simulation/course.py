@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
+from typing import Any
 
 from pulsar_conformance.audit.simulation.worlds import Json, SimulatedWorld
 
@@ -83,8 +84,10 @@ class SimulatedCourse:
     settings: Mapping[str, object]
     minutes: float
     cycles: tuple[SimulatedCycle, ...]
-    question: Mapping[str, object] = field(default_factory=dict)
+    question: Mapping[str, Any] = field(default_factory=dict)
     """The `shed.select` case of the last cycle; empty if there is none."""
+    uncounted: Mapping[str, str] = field(default_factory=dict)
+    """Resources that do not count as load and thus not in any figure, each with the reason."""
     settled: bool = False
     """True if further cycles would unload nothing until all that decides has converged. It is only
     determined in a static world.
@@ -105,7 +108,8 @@ class SimulatedCourse:
 
 def encode_course(course: SimulatedCourse) -> Json:
     """Return a simulation as JSON, without its world."""
-    named = ("variant", "strategy", "settings", "minutes", "question", "settled", "next_unload")
+    told = ("variant", "strategy", "settings", "minutes", "question")
+    named = (*told, "uncounted", "settled", "next_unload")
     about = {name: getattr(course, name) for name in named}
     return {**about, "cycles": [asdict(one) for one in course.cycles]}
 

@@ -122,7 +122,8 @@ class Simulation:
     def course(self, cycles: Sequence[SimulatedCycle], variant: str) -> SimulatedCourse:
         """Return the course of these cycles, with the strategy and the settings that applied."""
         used = (self.world, variant, self.deciding.strategy, self.settings, self.minutes)
-        return SimulatedCourse(*used, tuple(cycles), self.leader.question)
+        question, uncounted = self.leader.question, self.leader.uncounted
+        return SimulatedCourse(*used, tuple(cycles), question, uncounted)
 
     def cycle(self, cycle: int) -> SimulatedCycle:
         """Simulate the cycle with this number; the first is 0. Errors: those of `run`."""

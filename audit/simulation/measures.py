@@ -13,6 +13,7 @@ from typing import Any
 
 from pulsar_conformance.audit.simulation.course import BundleMove, SimulatedCourse, SimulatedCycle
 from pulsar_conformance.audit.simulation.worlds import RecordedUnload
+from pulsar_conformance.reference.cluster import percent_of
 from pulsar_conformance.reference.overload import OVERLOAD_THRESHOLD
 from pulsar_conformance.reference.shedding import GRACE
 from pulsar_conformance.reference.threshold import SHEDDER_THRESHOLD
@@ -125,6 +126,19 @@ class _Measured:
 def overload_percentage(course: SimulatedCourse) -> float:
     """Return the usage in percent above which a broker counts as overloaded."""
     return float(str(course.settings.get(OVERLOAD_THRESHOLD, USUAL_OVERLOAD)))
+
+
+def uncounted_overloads(course: SimulatedCourse) -> dict[str, dict[str, float]]:
+    """Return usages over the overload threshold in the last cycle that do not count as load, in
+    percent, by resource and broker.
+    """
+    threshold, brokers = overload_percentage(course), course.question.get("brokers", {})
+    found: dict[str, dict[str, float]] = {}
+    for resource in course.uncounted:
+        used = {name: float(percent_of(said.get(resource))) for name, said in brokers.items()}
+        over = {name: percent for name, percent in used.items() if percent > threshold}
+        found |= {resource: over} if over else {}
+    return found
 
 
 def average_compared_usage(cycle: SimulatedCycle) -> float:

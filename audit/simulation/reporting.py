@@ -11,6 +11,8 @@ from pulsar_conformance.audit.simulation.measures import (
     Measures,
     match_with_recorded,
     measures_of,
+    overload_percentage,
+    uncounted_overloads,
 )
 from pulsar_conformance.audit.simulation.rules import LoopFault, loop_faults
 from pulsar_conformance.specs.text import WIDTH, columns, counted, paragraph, table
@@ -18,14 +20,18 @@ from pulsar_conformance.specs.text import WIDTH, columns, counted, paragraph, ta
 HEADINGS = ("", "rest", "unloads", "most", "back", "over", "spread")
 LEGEND = (
     "rest: cycles until unloads end, or `never` with the number of cycles after which all owners "
-    "repeat, or `ongoing` if there are too few cycles to tell; they have ended if none would follow "
-    "until smoothed usage converges or, if loads vary or topics are added, if there are none in "
-    "the last quarter of the cycles; most: unloads of the bundle that was unloaded most often; "
-    "back: unloads that returned a bundle to the broker it had just left; "
-    "over: minutes over the overload threshold, by usage without weights, summed over brokers; "
-    "spread: percentage points between the least and the most used broker, in the first cycle and "
-    "in the last."
+    "repeat, or `ongoing` if there are too few cycles to tell; they have ended if none would "
+    "follow until smoothed usage converges or, if loads vary or topics are added, if there are "
+    "none in the last quarter of the cycles; most: unloads of the bundle that was unloaded most "
+    "often; back: unloads that returned a bundle to the broker it had just left; over: minutes "
+    "over the overload threshold, by usage without weights, summed over brokers; spread: "
+    "percentage points between the least and the most used broker, in the first cycle and in the "
+    "last. Resources with a weight of 0 count in neither over nor spread, and heap memory does not "
+    "where the release leaves it out."
 )
+MAX_UNCOUNTED = 3
+"""Maximum number of brokers that are named for a resource that does not count."""
+
 MAX_NAME_WIDTH = 24
 """Maximum width of a variant's name in a table. Longer names are shortened, and given in full below
 the table.
@@ -53,6 +59,7 @@ def simulation_lines(courses: Sequence[SimulatedCourse]) -> Iterator[str]:
         for course in here:
             yield from _likeness_lines(course, short[course.variant])
             yield from _next_unload_lines(course, short[course.variant])
+            yield from _uncounted_lines(course, short[course.variant])
         yield from _fault_lines(here, short)
     for name, label in short.items():
         if name.replace("strategy=", "").replace("profile=", "") != label:
@@ -128,6 +135,18 @@ def _next_unload_lines(course: SimulatedCourse, name: str) -> Iterator[str]:
     if course.next_unload is not None:
         when = f"the next unload would be in cycle {course.next_unload}"
         yield from paragraph(f"{name}: {when}; --cycles {course.next_unload + 1} includes it")
+        yield ""
+
+
+def _uncounted_lines(course: SimulatedCourse, name: str) -> Iterator[str]:
+    """Yield lines on brokers with a resource over the overload threshold that does not count."""
+    for resource, used in uncounted_overloads(course).items():
+        threshold, why = overload_percentage(course), course.uncounted[resource]
+        brokers = [f"{one} at {percent:.4g} %" for one, percent in used.items()]
+        listed = ", ".join(brokers[:MAX_UNCOUNTED])
+        listed += f" and {len(brokers) - MAX_UNCOUNTED} more" * (len(brokers) > MAX_UNCOUNTED)
+        ends = f"{resource} ends over {threshold:g} %, which does not count ({why})"
+        yield from paragraph(f"{name}: {ends}: {listed}")
         yield ""
 
 
@@ -270,5 +289,8 @@ def course_as_json(course: SimulatedCourse, with_moves: bool = False) -> dict[st
     world = {"title": course.world.title}
     notes = {"notes": list(course.world.notes)} if course.world.notes else {}
     found = {**measures_of(course).as_json(), **world, **notes, "rules": rules, **ends}
-    further = {} if course.next_unload is None else {"next_unload": course.next_unload}
+    further: dict[str, Any] = (
+        {} if course.next_unload is None else {"next_unload": course.next_unload}
+    )
+    further |= {"uncounted": over} if (over := uncounted_overloads(course)) else {}
     return {**found, **further, "moves": moves} if with_moves else {**found, **further}

@@ -36,7 +36,7 @@ def simulate(capsys):
 
 
 def text_after_table(out):
-    return " ".join(out.split()).partition("in the last.")[2].strip()
+    return " ".join(out.split()).partition("the release leaves it out.")[2].strip()
 
 
 @pytest.mark.parametrize(
@@ -140,3 +140,25 @@ def test_a_history_that_grows_without_bounds_is_refused_with_its_cycle(simulate,
     assert status in (0, 1)
     assert f"its smoothed usage has become infinite ({HISTORY})" in " ".join(out.split())
     assert "Error" not in err
+
+
+DIRECT = "loadBalancerDirectMemoryResourceWeight"
+
+
+def test_a_full_resource_that_does_not_count_is_named_with_its_brokers(simulate):
+    """By default, direct memory has the weight 1 in 3.0, and 0 in 4.2."""
+    words = ("--reports", "fixtures/reports/full-direct-memory", "--cycles", "40")
+    older = simulate(*words, "--profile", "released-3.0")[1]
+    assert "not count (" not in " ".join(older.split())
+    newer = (*words, "--profile", "released-4.2")
+    out = " ".join(simulate(*newer)[1].split())
+    told = f"directMemory ends over 85 %, which does not count ({DIRECT} is 0): broker-1 at 95 %"
+    assert f"ThresholdShedder: {told}" in out
+    assert "Resources with a weight of 0 count in neither over nor spread" in out
+    both = simulate(*words, "--profile", "released-3.0", "--compare", "profile=released-4.2")[1]
+    assert f"released-4.2: {told}" in " ".join(both.split())
+    assert " ".join(both.split()).count("does not count (") == 1
+    [course] = json.loads(simulate(*newer, "--json")[1])
+    assert course["uncounted"] == {"directMemory": {"broker-1": 95}}
+    weighted = simulate(*newer, "--setting", f"{DIRECT}=0.01")[1]
+    assert "not count (" not in " ".join(weighted.split())

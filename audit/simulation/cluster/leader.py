@@ -48,6 +48,19 @@ def counting_weights(
     return {name: weight for name, weight in found.items() if weight}
 
 
+def uncounted_resources(
+    settings: Json, defaults: Mapping[str, Any], without_heap: bool
+) -> dict[str, str]:
+    """Return the resources that do not count as load, each with the reason."""
+    counting = counting_weights(settings, defaults, without_heap)
+    weighted = counting_weights(settings, defaults, False)
+    return {
+        name: "heap memory is no load" if name in weighted else f"{WEIGHT_SETTINGS[name]} is 0"
+        for name in RESOURCES
+        if name not in counting
+    }
+
+
 def throughput_of(said: Json) -> float:
     """Return the bytes per second in a report or an average, in and out together."""
     return float(said["msgThroughputIn"] + said["msgThroughputOut"])
@@ -73,6 +86,7 @@ class LeaderMemory:
     ) -> None:
         self.settings, self._defaults, self._minutes_at = settings, defaults, minutes_at
         self.weight = counting_weights(settings, defaults, without_heap)
+        self.uncounted = uncounted_resources(settings, defaults, without_heap)
         self.data = data
         """The averages of each bundle."""
         self.unloaded: dict[str, int] = {}
