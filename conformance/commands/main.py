@@ -153,7 +153,7 @@ COMMANDS = {
     ),
     "settings": Command(
         ".settings",
-        "list the settings that documents name, with their defaults",
+        "list the settings that documents name, or check a broker.conf, also for an upgrade",
         ("settings '*Shedding*'", f"settings {REPORTS}/broker.conf"),
     ),
     "schema": Command(

@@ -144,3 +144,38 @@ def test_help_starts_without_what_only_a_run_needs():
     )
     done = subprocess.run([sys.executable, "-c", program + asked], capture_output=True, text=True)
     assert done.stdout.split() == []
+
+
+GUIDE = Path(__file__).parents[3] / "reports/site/guides/every-command.md"
+README = Path(__file__).parents[3] / "README.md"
+REPORTS = "fixtures/reports/three-brokers/modular"
+
+
+def guide_to(command):
+    text = GUIDE.read_text("utf-8").partition(f"\n## {command}\n")[2].partition("\n## ")[0]
+    return " ".join(text.split())
+
+
+def test_a_newcomer_finds_that_settings_checks_a_broker_conf(capsys):
+    for shown in (whole_parser(), parser_of("settings")):
+        text = " ".join(shown.format_help().split())
+        assert "check a broker.conf, also for an upgrade" in text
+    readme = README.read_text("utf-8")
+    assert "check a broker.conf, also for an upgrade" in readme
+    assert "pulsar-conformance settings fixtures/reports/three-brokers/broker.conf" in readme
+
+
+def test_the_guide_names_each_option_of_case_that_explain_lacks():
+    known = {name for name in parser_of("case")._option_string_actions if name.startswith("--")}
+    lacking = known - parser_of("explain")._option_string_actions.keys()
+    assert lacking == {"--operation", "--reports"}
+    text = guide_to("explain").partition("with the same options except ")[2].partition("explains")
+    assert all(f"`{name}`" in text[0] for name in lacking)
+
+
+def test_case_names_only_the_defaults_that_a_release_supplies_as_its_guide_says(capsys):
+    assert "the defaults that a release supplies where the documents" in guide_to("case")
+    assert main(["case", REPORTS]) == 0
+    assert "is not set: explain assumes" not in " ".join(capsys.readouterr().err.split())
+    assert main(["case", REPORTS, "--judge-by", "documented-3.0"]) == 0
+    assert "is not set: explain assumes" in " ".join(capsys.readouterr().err.split())
