@@ -187,6 +187,10 @@ class WayAlternative:
 
 
 BROKER, MODULAR = "broker", "modular"
+UNKNOWN_MANAGER, UNKNOWN_SHEDDER = "unknown-manager", "unknown-shedder"
+UNKNOWN_PLACER, UNSET_MANAGER = "unknown-placer", "unset-manager"
+"""Parts of a broker whose settings name no class of the kind, or no load manager."""
+
 PLACING, SHEDDING, SPLITTING = "placement", "shedding", "splitting"
 """Parts of a broker: `broker` for tasks under every load manager, `modular` for the modular load
 manager, and three tasks of the modular load manager.

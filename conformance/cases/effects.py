@@ -341,13 +341,22 @@ def _why_off(
     return ""
 
 
+UNKNOWN: Mapping[str, str] = {
+    MANAGER: model.UNKNOWN_MANAGER,
+    STRATEGY: model.UNKNOWN_SHEDDER,
+    PLACEMENT: model.UNKNOWN_PLACER,
+}
+"""The part that is in force if a setting's class is replaced by another, by setting."""
+
+
 def parts_in_force(values: Mapping[str, Any], runs: Running) -> frozenset[str]:
     """Return the parts of a broker that run, as named by `parts` in `specs/ways.yaml`.
 
-    They are `BROKER`, the load manager that runs, its tasks, and its strategies.
+    They are `BROKER`, the load manager that runs, its tasks and strategies, and mistaken classes.
     """
     balances = values.get(BALANCING_ENABLED) is not False
-    parts = {model.BROKER, runs.manager}
+    parts = {model.BROKER, runs.manager, UNKNOWN.get(runs.culprit, model.BROKER)}
+    parts |= set() if values.get(MANAGER) else {model.UNSET_MANAGER}
     if runs.manager == MODULAR:
         parts |= {model.PLACING, _own(runs.placement)}
     if runs.manager == MODULAR and balances and values.get(AUTO_SPLIT_ENABLED) is not False:

@@ -44,7 +44,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="list what an upgrade to this version changes for FILE (the next known release)",
     )
     parser.add_argument(
-        "--all", action="store_true", help="list the defaults of settings that FILE does not set"
+        "--all",
+        action="store_true",
+        help="also list unset settings, values without difference, and all changed decisions",
     )
     parser.add_argument(
         "--release",
@@ -249,7 +251,7 @@ def _sections(found: SettingsRead, to: str | None, every: bool) -> Iterator[Sect
         yield f"changes with Pulsar {new}{which}", changes
     elif to:
         yield f"Pulsar {new} changes no setting of the file, and no default that matters", []
-    yield from new_settings(found, new) if to else ()
+    yield from new_settings(found, new) if new else ()
     old = nearest_profile(found.version).partition("-")[2] if found.older else release
     newest = later[-1] if later else nearest_profile(new or release).partition("-")[2]
     if to and release_line(old) != release_line(newest):

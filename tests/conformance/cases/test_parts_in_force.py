@@ -71,7 +71,8 @@ def test_so_is_a_difference_from_the_release_that_stands_for_a_version(written, 
 def test_every_part_of_a_way_is_in_force_with_some_settings(written):
     """If this failed, a part's name could be misspelt, and the change would never be listed."""
     average = dict.fromkeys((STRATEGY, PLACER), f"{PACKAGE}impl.AvgShedder")
-    files = (THRESHOLD, OVERLOAD, UNIFORM, average, EXTENSIBLE, SIMPLE)
+    mistaken = ({one: f"{PACKAGE}impl.Missing"} for one in (MANAGER, STRATEGY, PLACER))
+    files = (THRESHOLD, OVERLOAD, UNIFORM, average, EXTENSIBLE, SIMPLE, *mistaken)
     known = {part for one in files for part in read_settings(written(one), "4.2.4").parts()}
     for name, way in load().ways.items():
         assert known.issuperset(way.parts), name
@@ -83,3 +84,47 @@ def test_a_way_is_about_each_strategy_that_its_question_names():
         named = {one for one in strategies if one in way.question}
         assert named <= {*way.parts}, name
         assert "and placement" not in way.question or "placement" in way.parts, name
+
+
+MODULAR = {MANAGER: f"{PACKAGE}impl.ModularLoadManagerImpl"}
+ABOUT_MISTAKES = (
+    "names no load manager",
+    "does not name a shedding strategy",
+    "does not name a placement strategy",
+    "names no class",
+    "neither a dynamic setting nor broker.conf names one",
+)
+
+
+@pytest.mark.parametrize("release", ["2.10.5", "3.0.7"])
+@pytest.mark.parametrize("given", [THRESHOLD, OVERLOAD, UNIFORM])
+def test_questions_about_invalid_classes_do_not_concern_a_file_with_valid_ones(
+    written, capsys, release, given
+):
+    conf = str(written({**MODULAR, **given}))
+    main(["settings", conf, "--release", release, "--to", "4.2.4", "--all"])
+    out = " ".join(capsys.readouterr().out.split())
+    assert "Until then:" in out
+    assert not [one for one in ABOUT_MISTAKES if one in out]
+
+
+def test_a_class_that_no_release_has_is_still_said_to_stop_the_broker_after_an_upgrade(
+    written, capsys
+):
+    main(
+        [
+            "settings",
+            str(written({**MODULAR, STRATEGY: f"{PACKAGE}impl.Missing"})),
+            "--release",
+            "3.0.7",
+            "--to",
+            "4.2.4",
+        ]
+    )
+    assert "the broker no longer starts" in " ".join(capsys.readouterr().out.split())
+
+
+def test_new_settings_are_listed_also_for_the_next_release(written, capsys):
+    main(["settings", str(written({**MODULAR, **THRESHOLD})), "--release", "3.0.7"])
+    out = " ".join(capsys.readouterr().out.split())
+    assert "new with Pulsar 4.0.7, and in effect with these defaults topicBundle" in out
