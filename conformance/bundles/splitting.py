@@ -110,6 +110,7 @@ def topic_halves_are_equal(exchanges: Sequence[Exchange], expect: Expect) -> Non
     expect.given(case["algorithm"] == TOPICS, f"{TOPICS} is asked for")
     whole = case["bundle"] == WHOLE and topics == cells["topics"]
     expect.given(whole, "every topic is in the bundle, and is located")
+    expect.given(len(found.bundles) == len(topics), "each topic is located in one bundle")
     expect.given(len(set(found.bundles)) > 1, "the topics are in several ranges")
     expect.reached()
     expect.that(len(answer.names) == 2, "two parts", answer)

@@ -38,9 +38,9 @@ def explained() -> Mapping[str, Explained]:
     return explained_in(FOLDER)
 
 
-def explained_in(folder: Path) -> dict[str, Explained]:
+def explained_in(folder: Path, file: str = FILE) -> dict[str, Explained]:
     """Return the explanations of a folder laid out as `tests/` is. Errors: `SpecError`."""
-    sheet = read_sheet(folder, FILE)
+    sheet = read_sheet(folder, file)
     check_shape(sheet, "explained-mutants")
     found: dict[str, Explained] = {}
     for number, entry in enumerate(sheet.data):
@@ -48,7 +48,7 @@ def explained_in(folder: Path) -> dict[str, Explained]:
             where = (number, "mutants", nth)
             if one["id"] in found:
                 raise sheet.error(where, f"{one['id']} is explained twice; keep one")
-            place = f"tests/{FILE}:{sheet.line(where)}"
+            place = f"tests/{file}:{sheet.line(where)}"
             found[one["id"]] = Explained(**one, why=" ".join(entry["why"].split()), place=place)
     return found
 
@@ -64,7 +64,7 @@ def stale(
     for one in known.values():
         mutant = there.get(one.id)
         if mutant is None:
-            yield f"{one.place}: the model has no {one.id}; take the explanation out"
+            yield f"{one.place}: there is no {one.id}; take the explanation out"
         elif (mutant.line, mutant.becomes) != (one.line, one.becomes):
             yield (
                 f"{one.place}: {one.id} is another change now, {mutant.line!r} with "

@@ -1,9 +1,10 @@
 """Mutants of the judge: a check, or a quantity that checks use, with one change.
 
 `python -m mutants.judge` tries each mutant in its own process, where the changed suite judges the
-model, the seeded defects and the allowances. A mutant is killed if it changes a recorded verdict,
-finds a violation by the model or an allowance, reaches none of the cases drawn for a rule, or no
-longer finds a defect.
+model, the seeded defects and the allowances. A mutant is killed if it draws other cases than those
+recorded, changes a recorded verdict or message, finds a violation by the model or an allowance,
+reaches none of the cases drawn for a rule, no longer finds a defect, or fails a unit test of its
+folder.
 
 Most mutants change only functions. For these, a process that has drawn the cases is forked, and the
 fork's functions get the changed code. A mutant that changes a table or a decorator needs a new
@@ -14,35 +15,30 @@ from __future__ import annotations
 
 import argparse
 import ast
-import gc
-import inspect
 import json
 import os
 import re
 import subprocess
 import sys
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fnmatch import fnmatchcase
-from functools import cache
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from random import Random
-from types import CodeType, FrameType, FunctionType
+from types import FrameType
 from typing import TYPE_CHECKING
 
 from mutants.children import run_tasks
+from mutants.explained import FOLDER, explained_in
+from mutants.judge_page import Fate, page
 from mutants.loading import ChangedSources
-from mutants.making import MODEL, Mutant, changed, code, made
+from mutants.making import Mutant, changed, made
+from mutants.patching import JUDGE, PACKAGE, SUBJECTS, change_functions, forget
 
 if TYPE_CHECKING:
     from pulsar_conformance.specs import Rule
 
-JUDGE = MODEL.parent / "conformance"
-PACKAGE = "pulsar_conformance.conformance"
-SUBJECTS = (
-    "bundles", "load_data", "managers", "settings", "shedding", "placement", "any_answer",
-)  # fmt: skip
 NOT_CHECKS = ("draw_", "aimed", "operations", "renaming", "transformations", "__init__")
 """Prefixes of the names of modules that make cases, and do not judge answers."""
 
@@ -59,20 +55,14 @@ ENOUGH = 0.9
 SEED = 0
 TO = Path("reports/mutants")
 
-INTRODUCTION = """\
-# Mutants of the judge
+EXPLAINED = "mutants/explained_judge.yaml"
+"""File, below `tests/`, with the mutants that may live."""
 
-Each is the suite with one change in a check, or in a quantity that checks use. It is killed if a
-rule of its module then changes a recorded verdict, fails the model or an implementation that a
-clause allows, reaches no case that is drawn for it, or no longer finds the seeded defect of a
-clause. `python -m mutants.judge`
-makes this page and [judge.jsonl](judge.jsonl), one mutant a line.
-"""
+MUTANT = "PULSAR_CONFORMANCE_MUTANT"
+"""Environment variable with the ID of the mutant that a pytest process tests."""
 
-OF_SUBJECTS = tuple(f"{PACKAGE}.{subject}." for subject in SUBJECTS)
-CACHE = type(cache(lambda: None))
-Fate = dict[str, str]
-"""A mutant's ID, its change, and as `by` the reason why it is killed, empty if it survives."""
+EDITS = "any_answer/edits.py"
+"""The module that edits drawn cases, which is no part of the rules of its folder."""
 
 Place = tuple[str, int | None]
 """A file below `conformance/`, and the first line of a function."""
@@ -130,12 +120,15 @@ def _constants(tree: ast.Module, text: str) -> Iterator[ast.Constant]:
 def rules_of(file: str) -> list[str]:
     """Return the documented rules that a module checks; without checks, the rules of its folder."""
     from pulsar_conformance import specs
+    from pulsar_conformance.conformance.any_answer.edits import EDITED_OPERATIONS
     from pulsar_conformance.conformance.catalogue import checks
 
     own = RULE.findall((JUDGE / file).read_text("utf-8"))
     folder = (JUDGE / file).parent
     every = own or [rule for one in folder.glob("*.py") for rule in RULE.findall(one.read_text())]
     known = specs.load().rules
+    if file == EDITS:
+        every = [one.id for one in known.values() if EDITED_OPERATIONS & {*one.operations}]
     documented = ("documented", "unwritten")
     return [
         one
@@ -154,11 +147,16 @@ def likeliest_first(mutant: Mutant) -> list[str]:
     return sorted(rules_of(mutant.file), key=lambda one: place not in ENTERED.get(one, ()))
 
 
-def _entered_by(rule: Rule) -> frozenset[Place]:
-    """Judge the model by a rule, and return the functions of the judge that are entered."""
-    from mutants.clauses import allowances, outcomes_of
-    from mutants.evaluations import SEED
+DRAWING: dict[str, frozenset[Place]] = {}
+"""The functions of the judge that are entered to draw each rule's cases; set by `prepare`."""
 
+
+AIMING: set[Place] = set()
+"""The functions of the judge that are entered to draw cases aimed at readings."""
+
+
+def _entered_by(work: Callable[[], object]) -> frozenset[Place]:
+    """Return the functions of the judge that are entered in some work."""
     entered: set[Place] = set()
 
     def called(frame: FrameType, event: str, _given: object) -> None:
@@ -169,36 +167,63 @@ def _entered_by(rule: Rule) -> frozenset[Place]:
     forget()
     sys.setprofile(called)
     try:
-        outcomes_of(allowances()["the model itself"], rule, SEED)
+        work()
     finally:
         sys.setprofile(None)
     return frozenset(entered)
 
 
-def forget() -> None:
-    """Empty the caches of the subjects' functions."""
-    for one in gc.get_objects():
-        if isinstance(one, CACHE) and one.__module__.startswith(OF_SUBJECTS):
-            one.cache_clear()
+def first_mistake(rules: Sequence[str], mutant: Mutant | None = None) -> str:
+    """Return the first mistake of the judge in this process, or '' if it makes none.
 
-
-def first_mistake(rules: Sequence[str]) -> str:
-    """Return the first mistake of the judge in this process, or '' if it makes none."""
+    `mutant` has changed functions of this process after it had drawn the cases.
+    """
     from pulsar_conformance import specs
 
     known = specs.load().rules
-    return next((why for one in rules for why in _mistakes(known[one])), "")
+    found = (why for one in rules for why in _mistakes(known[one], mutant))
+    return next(found, "") or next(_misaimed(rules, mutant), "")
 
 
-def _mistakes(rule: Rule) -> Iterator[str]:
+def _may_draw(mutant: Mutant, rule: str) -> bool:
+    """True if a mutant may change how a rule's cases are drawn."""
+    return mutant.entered is None or (mutant.file, mutant.entered) in DRAWING.get(rule, ())
+
+
+def _misaimed(rules: Sequence[str], mutant: Mutant | None) -> Iterator[str]:
+    """Yield each reading of some rules' operations with other cases aimed at it than recorded."""
+    from pulsar_conformance import specs
+    from pulsar_conformance.conformance.catalogue import aims_by_reading
+    from pulsar_conformance.conformance.engine.draw import forget_drawn_trials
+
+    from mutants.verdicts import aimed_cases, recorded_aims
+
+    if mutant is not None and (mutant.file, mutant.entered) not in AIMING:
+        return
+    operations = {name for one in rules for name in specs.load().rules[one].operations}
+    forget_drawn_trials()
+    for reading, aims in aims_by_reading().items():
+        concerned = operations & {one.operation for one in aims}
+        if concerned and aimed_cases(reading) != recorded_aims()[reading]:
+            yield f"{reading} draws other cases"
+
+
+def _mistakes(rule: Rule, mutant: Mutant | None) -> Iterator[str]:
     """Yield each wrong verdict of a rule on the model, or on a defect or allowance of a clause."""
     from mutants.clauses import allowances, found_by_drawn_cases, outcomes_of
     from mutants.defects import defects
     from mutants.evaluations import SEED
-    from mutants.verdicts import recorded, verdicts
+    from mutants.verdicts import record, recorded, redraws_otherwise
 
-    if verdicts(rule.id) != recorded().get(rule.id, ""):
+    if mutant is not None and _may_draw(mutant, rule.id) and redraws_otherwise(rule.id):
+        yield f"{rule.id} draws other cases"
+    now, known = record(rule.id), recorded()[rule.id]
+    if now.cases != known.cases:
+        yield f"{rule.id} draws other cases"
+    if now.verdicts != known.verdicts:
         yield f"{rule.id} changes a recorded verdict"
+    if now.messages != known.messages:
+        yield f"{rule.id} changes a message"
     itself, seeded = allowances()["the model itself"], {one.name: one for one in defects()}
     words = {one.word for one in outcomes_of(itself, rule, SEED)[0]}
     if "violated" in words:
@@ -213,19 +238,40 @@ def _mistakes(rule: Rule) -> Iterator[str]:
             yield f"{rule.id} accuses {most}"
 
 
-def try_here(name: str) -> None:
-    """Import the judge with a mutant in this process, and print the mutant's fate as JSON."""
+def failed_unit_test(mutant: Mutant) -> str:
+    """Return the first unit test of a mutant's folder that fails with the mutant, or ''."""
+    folder = FOLDER / "conformance" / Path(mutant.file).parent
+    words = [sys.executable, "-m", "pytest", "-xqrf", "-p", "no:cacheprovider"]
+    words += ["-m", "not thorough", "-p", "mutants.changed_judge", str(folder)]
+    done = subprocess.run(words, capture_output=True, check=False, env=_environment(mutant))
+    failed = re.findall("^(?:FAILED|ERROR) ([^ ]+)", done.stdout.decode(), re.MULTILINE)
+    return failed[0] if failed else "" if done.returncode == 0 else "its unit tests do not start"
+
+
+def _environment(mutant: Mutant) -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), MUTANT: mutant.id}
+
+
+def import_with(name: str) -> Mutant:
+    """Let this process import the judge with a mutant; return the mutant."""
     [mutant] = [one for one in mutants_of(name.partition(":")[0]) if one.id == name]
     module = f"{PACKAGE}.{mutant.file.removesuffix('.py').replace('/', '.')}"
     source = changed(mutant, JUDGE)
     sys.meta_path.insert(0, ChangedSources({module: (mutant.file, source)}, JUDGE))
-    print(json.dumps(_fate(mutant)))
+    return mutant
+
+
+def try_here(name: str) -> None:
+    """Import the judge with a mutant in this process, and print the mutant's fate as JSON."""
+    print(json.dumps(_fate(import_with(name))))
 
 
 def _fate(mutant: Mutant) -> Fate:
     """Return the fate of a mutant that is already part of the judge in this process."""
     try:
-        return _with(mutant, first_mistake(likeliest_first(mutant)))
+        drawn = mutant if ENTERED else None
+        by = first_mistake(likeliest_first(mutant), drawn) or failed_unit_test(mutant)
+        return _with(mutant, by)
     except Exception as error:
         return _with(mutant, f"it fails: {type(error).__name__}")
 
@@ -237,9 +283,10 @@ def _with(mutant: Mutant, by: str) -> Fate:
 def try_in_new_process(mutant: Mutant) -> Fate:
     """Try a mutant in a new process, whose modules are changed from the start."""
     words = [sys.executable, "-m", "mutants.judge", "--here", mutant.id]
-    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     try:
-        done = subprocess.run(words, capture_output=True, timeout=PATIENCE, check=False, env=env)
+        done = subprocess.run(
+            words, capture_output=True, timeout=PATIENCE, check=False, env=_environment(mutant)
+        )
         said: Fate = json.loads(done.stdout.splitlines()[-1])
     except subprocess.TimeoutExpired:
         return _with(mutant, "no end")
@@ -268,15 +315,20 @@ def prepare(file: str) -> None:
     """
     from pulsar_conformance import specs
 
-    from mutants.clauses import allowances, profile_of
+    from mutants.clauses import allowances, outcomes_of, profile_of
     from mutants.defects import bench_of, defects
-    from mutants.verdicts import answered_trials
+    from mutants.evaluations import SEED as OF_CLAUSES
+    from mutants.verdicts import aimed_cases, aimed_readings, answered_trials, drawn_cases
 
+    if not AIMING:
+        AIMING.update(_entered_by(lambda: [*map(aimed_cases, aimed_readings())]))
     known, seeded = specs.load().rules, {one.name: one for one in defects()}
     for rule in (known[one] for one in rules_of(file)):
-        answered_trials(rule.id)
         if rule.id not in ENTERED:
-            ENTERED[rule.id] = _entered_by(rule)
+            DRAWING[rule.id] = _entered_by(partial(drawn_cases, rule.id))
+            itself = allowances()["the model itself"]
+            ENTERED[rule.id] = _entered_by(partial(outcomes_of, itself, rule, OF_CLAUSES))
+        answered_trials(rule.id)
         for clause in rule.clauses:
             if clause.broken_by:
                 bench_of(seeded[clause.broken_by], profile_of(rule.id))
@@ -284,90 +336,13 @@ def prepare(file: str) -> None:
                 _ = allowances()[clause.most].model
 
 
-def change_functions(mutant: Mutant) -> bool:
-    """Give this process's functions a mutant's code; return False if more than functions change."""
-    path = JUDGE / mutant.file
-    source = path.read_text("utf-8")
-    texts = source, ast.unparse(ast.parse(source)), changed(mutant, JUDGE)
-    here, before, after = (compile(text, path, "exec") for text in texts)
-    if [*map(_alone, _bodies(before))] != [*map(_alone, _bodies(after))]:
-        return False
-    rows = zip(*(list(_functions(one)) for one in (here, before, after)), strict=True)
-    new = {old: instead for old, was, instead in rows if was != instead}
-    found = [
-        one
-        for one in gc.get_objects()
-        if isinstance(one, FunctionType) and one.__code__.co_name in {old.co_name for old in new}
-    ]
-    found = [one for one in found if one.__code__ in new]
-    if {one.__code__ for one in found} != new.keys():
-        return False
-    if any(one.co_freevars != instead.co_freevars for one, instead in new.items()):
-        return False
-    for function in found:
-        function.__code__ = new[function.__code__]
-    forget()
-    return True
-
-
-def _bodies(code: CodeType) -> Iterator[CodeType]:
-    """Yield the bodies of a module and of its classes."""
-    yield code
-    for one in code.co_consts:
-        if isinstance(one, CodeType) and not one.co_flags & inspect.CO_OPTIMIZED:
-            yield from _bodies(one)
-
-
-def _functions(code: CodeType) -> Iterator[CodeType]:
-    """Yield the code of the functions of a module and of its classes."""
-    for body in _bodies(code):
-        for one in body.co_consts:
-            if isinstance(one, CodeType) and one.co_flags & inspect.CO_OPTIMIZED:
-                yield one
-
-
-def _alone(body: CodeType) -> tuple[object, ...]:
-    """Return the statements of a body other than definitions of functions and classes, as a key."""
-    constants = tuple(one for one in body.co_consts if not isinstance(one, CodeType))
-    return body.co_code, body.co_names, repr(constants)
-
-
-def page(results: Sequence[Fate], among: int) -> str:
-    """Return the page about the mutants that were tried, with a list of those that survive."""
-    lives = [one for one in results if not one["by"]]
-    of_each = Counter(one["id"].partition(":")[0] for one in results)
-    living = Counter(one["id"].partition(":")[0] for one in lives)
-    killed = len(results) - len(lives)
-    rows = [
-        f"| {file} | {count - living[file]} | {living[file]} |" for file, count in of_each.items()
-    ]
-    changes = [f"| `{one['id']}` | {code(one['was'])} → {code(one['becomes'])} |" for one in lives]
-    return "\n".join(
-        [
-            INTRODUCTION,
-            f"{len(results)} of {among} were tried, drawn by seed {SEED}: {killed} are killed,",
-            f"{killed / len(results):.1%}, and {len(lives)} live.",
-            "",
-            "| module | killed | live |",
-            "| --- | --- | --- |",
-            *rows,
-            "",
-            "## Those that live",
-            "",
-            "| mutant | change |",
-            "| --- | --- |",
-            *changes,
-            "",
-        ]
-    )
-
-
 def main() -> int:
     """Return 0 if at least the share `ENOUGH` of the tried mutants is killed, else 1."""
     parser = argparse.ArgumentParser(prog="python -m mutants.judge", description=__doc__)
     parser.add_argument("--here", metavar="ID", help=argparse.SUPPRESS)
     parser.add_argument("--only", metavar="PATTERN", help="mutants by name; no page is written")
-    parser.add_argument("--sample", type=int, metavar="N", help="try N of them, always the same")
+    parser.add_argument("--sample", type=int, metavar="N", help="try N of them")
+    parser.add_argument("--seed", type=int, default=SEED, help="of the sample (%(default)s)")
     parser.add_argument("--workers", type=int, default=2, metavar="N", help="(%(default)s)")
     parser.add_argument("--to", type=Path, default=TO, metavar="DIR", help="(%(default)s)")
     args = parser.parse_args()
@@ -377,7 +352,7 @@ def main() -> int:
     every = [one for file in judge_modules() for one in mutants_of(file)]
     chosen = [one for one in every if args.only is None or fnmatchcase(one.id, args.only)]
     if args.sample:
-        chosen = Random(SEED).sample(chosen, min(args.sample, len(chosen)))
+        chosen = Random(args.seed).sample(chosen, min(args.sample, len(chosen)))
     results: list[Fate] = []
     for _, those in groupby(sorted(chosen, key=lambda one: one.file), lambda one: one.file):
         for one in try_mutants(list(those), args.workers):
@@ -385,8 +360,9 @@ def main() -> int:
             state = one["by"] or "lives"
             print(f"{len(results)} of {len(chosen)}: {one['id']}: {state}", flush=True)
     if args.only is None:
+        explained = explained_in(FOLDER, EXPLAINED)
         args.to.mkdir(parents=True, exist_ok=True)
-        (args.to / "judge.md").write_text(page(results, len(every)), "utf-8")
+        (args.to / "judge.md").write_text(page(results, len(every), args.seed, explained), "utf-8")
         lines = "".join(f"{json.dumps(one, ensure_ascii=False)}\n" for one in results)
         (args.to / "judge.jsonl").write_text(lines, "utf-8")
     killed = sum(bool(one["by"]) for one in results)

@@ -206,7 +206,7 @@ def test_a_stale_explanation_is_reported(tmp_path):
     assert "another change" in told
     file.write_text(text.format("overload.py:NONE:number:1", "", ""), "utf-8")
     [told] = stale(explained_in(tmp_path), [one])
-    assert "tests/mutants/explained.yaml:3: the model has no" in told
+    assert "tests/mutants/explained.yaml:3: there is no" in told
     file.write_text("- why: so it is\n  mutants: []\n", "utf-8")
     with pytest.raises(SpecError):
         explained_in(tmp_path)

@@ -1,15 +1,37 @@
-"""The verdicts of each rule on right and altered answers are those recorded in verdicts.json."""
+"""The cases drawn with a fixed seed, and each rule's verdicts, are those in verdicts.json."""
 
 import pytest
 
-from mutants.verdicts import judged_rules, recorded, verdicts
+from mutants.verdicts import (
+    aimed_cases,
+    aimed_readings,
+    judged_rules,
+    record,
+    recorded,
+    recorded_aims,
+)
+
+RENEW = "if that is intended, record it with PYTHONPATH=tests python -m mutants.verdicts"
 
 
 def test_the_verdicts_of_each_judged_rule_are_recorded():
     assert sorted(recorded()) == judged_rules()
+    assert sorted(recorded_aims()) == aimed_readings()
 
 
 @pytest.mark.parametrize("rule", judged_rules())
-def test_each_rule_judges_answers_as_recorded(rule):
-    changed = "if the new verdicts are right, record them with python -m mutants.verdicts"
-    assert verdicts(rule) == recorded()[rule], changed
+def test_each_rule_draws_the_recorded_cases_and_judges_answers_as_recorded(rule):
+    now, known = record(rule), recorded()[rule]
+    assert now.cases == known.cases, f"a seed draws other cases than before; {RENEW}"
+    assert now.verdicts == known.verdicts, RENEW
+    assert now.messages == known.messages, f"messages have other texts; {RENEW}"
+
+
+@pytest.mark.parametrize("reading", aimed_readings())
+def test_the_cases_aimed_at_each_reading_are_those_recorded(reading):
+    assert aimed_cases(reading) == recorded_aims()[reading], RENEW
+
+
+def test_no_rule_accuses_the_model_or_fails_on_an_answer():
+    verdicts = [word for one in recorded().values() for word in one.verdicts]
+    assert not [word for word in verdicts if word[0] == "v" or "e" in word]

@@ -1,39 +1,80 @@
-"""Recorded verdicts of each rule on right and altered answers, to notice each change of the judge.
+"""Recorded cases and verdicts of each rule, to notice each change of the judge.
 
-`python -m mutants.verdicts` records them anew, in `verdicts.json`: a letter per trial and answer.
-The cases are those drawn for the rule with a fixed seed, and the answers are those of the model,
-unchanged and with one change each.
+`python -m mutants.verdicts` records them anew, in `verdicts.json`. For each rule, these are a
+fingerprint of the cases drawn with a fixed seed, which must not change for those who repeat a run
+with its seed; the verdicts, a letter per answer and a word per trial; and a fingerprint of the
+messages. For each reading, it is a fingerprint of the cases aimed at it. The trials of a rule are
+drawn ones and its worked examples. The answers are those of the model, unchanged and altered.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from copy import deepcopy
+import marshal
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, NamedTuple
 
-from pulsar_conformance import specs
-from pulsar_conformance.conformance.catalogue import checks
+from pulsar_conformance import fixtures, specs
+from pulsar_conformance.conformance.catalogue import aims_by_reading, checks
 from pulsar_conformance.conformance.common.trial import Json, Trial
-from pulsar_conformance.conformance.engine.draw import draw_trials
+from pulsar_conformance.conformance.engine.draw import (
+    aimed_at,
+    controls_of,
+    draw_trials,
+    with_edits,
+)
+from pulsar_conformance.conformance.engine.evaluate import Outcome
 from pulsar_conformance.reference import Model
 
+from mutants.altered import Altering
 from mutants.clauses import profile_of
-from mutants.evaluations import PROFILES
+from mutants.evaluations import PROFILES, reading_sets
 from mutants.judged import Bench
 
 FILE = Path(__file__).with_name("verdicts.json")
 SEED = 46
 TRIALS = 12
-"""Number of trials per rule."""
+"""Number of trials drawn per rule."""
 
-CHANGES = 9
-"""Number of changed answers per trial."""
+EDITS = 14
+"""Number of edited answers per trial."""
 
-Edit = Callable[[Any, Random, Sequence[str]], Any]
+MISTAKES = 6
+"""Number of mistaken answers per trial, other than a story, whose answers take long."""
+
+UNDER_OTHERS = 4
+"""Number of drawn trials per rule that are also judged under each further set of readings."""
+
+EDITS_UNDER_OTHERS = 3
+"""Number of edited answers, and of mistaken ones, per trial under a further set of readings."""
+
+LARGE_BYTES = 4_000
+"""Bytes of a trial above which it gets fewer altered answers, since these take longer."""
+
+STORY = "cluster.replay"
+
+DIGITS = 12
+"""Number of hexadecimal digits of a fingerprint."""
+
+
+class Record(NamedTuple):
+    """What is recorded of a rule."""
+
+    cases: str
+    verdicts: Sequence[str]
+    messages: str
+
+
+class Answered(NamedTuple):
+    """A trial with the model's answers and altered ones, and the judge of its readings."""
+
+    bench: Bench
+    trial: Trial
+    answers: Sequence[Sequence[Json]]
 
 
 def judged_rules() -> list[str]:
@@ -42,141 +83,152 @@ def judged_rules() -> list[str]:
     return [one for one in sorted(checks()) if {*PROFILES} & {*known[one].profiles}]
 
 
+def drawing(rule: str) -> tuple[str, str, int, int]:
+    """Return the arguments with which a rule's trials are drawn."""
+    return rule, profile_of(rule), SEED, TRIALS
+
+
 @cache
-def answered_trials(rule: str) -> Sequence[tuple[Trial, Sequence[Sequence[Json]]]]:
-    """Return the trials drawn for a rule, each with the model's answers and changed ones."""
-    bench = _bench(rule)
-    drawn = [*draw_trials(rule, bench.profile, SEED, TRIALS)][:TRIALS]
-    legal = [one for one in drawn if bench.subject.evaluator.legal(one)]
-    return [(one, [*_answers(bench.unchecked_answers(one), one, rule)]) for one in legal]
+def answered_trials(rule: str) -> Sequence[Answered]:
+    """Return the trials of a rule with answers, under each set of readings that concerns it."""
+    return [*_answered(rule)]
 
 
-def verdicts(rule: str) -> str:
-    """Return a rule's verdicts: the first letter of each outcome, `e` for an error."""
-    evaluator = _bench(rule).subject.evaluator
+def _answered(rule: str) -> Iterator[Answered]:
+    one = specs.load().rules[rule]
+    profile = profile_of(rule)
+    first, *others = reading_sets(one, profile)
+    bench = _bench(profile, tuple(sorted(first.items())))
+    drawn = draw_trials(*drawing(rule))[:TRIALS]
+    edited = [trial for origin, trial in with_edits(*drawing(rule)) if origin == "edited"]
+    for trial in (*drawn, *edited[:UNDER_OTHERS]):
+        if bench.subject.evaluator.legal(trial):
+            yield _altered(bench, trial, rule, EDITS, MISTAKES)
+    for chosen in others:
+        bench = _bench(profile, tuple(sorted(chosen.items())))
+        for trial in drawn[:UNDER_OTHERS]:
+            if bench.subject.evaluator.legal(trial):
+                yield _altered(bench, trial, rule, EDITS_UNDER_OTHERS, EDITS_UNDER_OTHERS)
+    for example in fixtures.examples_of(rule):
+        trial, readings = Trial.asking(example.questions), {**example.readings, **one.reading}
+        benches = (
+            _bench(name, tuple(sorted(readings.items())))
+            for name in PROFILES
+            if name in one.profiles
+        )
+        for bench in benches:
+            evaluator = bench.subject.evaluator
+            if readings.items() <= evaluator.readings.choices.items() and evaluator.legal(trial):
+                yield _altered(bench, trial, rule, EDITS, MISTAKES)
+                break
 
-    def letter(trial: Trial, answers: Sequence[Json]) -> str:
-        try:
-            return evaluator.judge(rule, trial, answers).word[0]
-        except Exception:
-            return "e"
 
-    return "".join(
-        letter(trial, one) for trial, answers in answered_trials(rule) for one in answers
+def _altered(bench: Bench, trial: Trial, rule: str, edits: int, mistakes: int) -> Answered:
+    random = Random(f"{SEED}/{rule}/{trial.fingerprint}")
+    own = frozenset(specs.load().rules[rule].settings)
+    altering = Altering(bench, trial, own, random)
+    size = sum(len(marshal.dumps(case)) for _, case in trial.questions)
+    most = max(1, EDITS * LARGE_BYTES // size)
+    altered = (
+        *altering.edited(min(edits, most)),
+        *altering.mistaken(0 if trial.operation == STORY else min(mistakes, most // 2)),
+        altering.declined(),
     )
+    return Answered(bench, trial, [altering.right, *altered])
 
 
 @cache
-def recorded() -> Mapping[str, str]:
-    """Return the recorded verdicts of each rule."""
-    found: dict[str, str] = json.loads(FILE.read_text("utf-8"))
+def _bench(profile: str, readings: tuple[tuple[str, str], ...]) -> Bench:
+    """Return the model under those of these readings that the profile leaves open."""
+    found = Bench(Model, profile, dict(readings))
+    choices = found.subject.evaluator.readings.choices
+    return found if dict(readings).items() <= choices.items() else Bench(Model, profile, choices)
+
+
+def record(rule: str) -> Record:
+    """Return what is to be recorded of a rule."""
+    words, said = [], []
+    for bench, trial, answers in answered_trials(rule):
+        outcomes = [_outcome(bench, rule, trial, one) for one in answers]
+        words.append("".join(one.word[0] if one else "e" for one in outcomes))
+        said += [(one.allowed, one.answered, one.why) for one in outcomes if one]
+    return Record(drawn_cases(rule), words, _fingerprint(said))
+
+
+def _outcome(bench: Bench, rule: str, trial: Trial, answers: Sequence[Json]) -> Outcome | None:
+    """Return a rule's outcome; None for an error."""
+    try:
+        return bench.subject.evaluator.judge(rule, trial, answers)
+    except Exception:
+        return None
+
+
+def drawn_cases(rule: str) -> str:
+    """Return a fingerprint of a rule's drawn and edited cases."""
+    edited = (trial for _, trial in with_edits(*drawing(rule)))
+    return fingerprint((*draw_trials(*drawing(rule)), *edited))
+
+
+def redraws_otherwise(rule: str) -> bool:
+    """True if a rule's cases, drawn or edited anew, are not those that were drawn before."""
+    before, now = (
+        fingerprint((*draws(*drawing(rule)), *(one for _, one in edits(*drawing(rule)))))
+        for draws, edits in (
+            (draw_trials, with_edits),
+            (draw_trials.__wrapped__, with_edits.__wrapped__),
+        )
+    )
+    return before != now
+
+
+def aimed_cases(reading: str) -> str:
+    """Return a fingerprint of the cases that tell a reading's alternatives apart."""
+    drawn = (draws(reading, one, SEED) for one in PROFILES for draws in (aimed_at, controls_of))
+    return fingerprint(trial for trials in drawn for trial in trials)
+
+
+def aimed_readings() -> list[str]:
+    """Return the readings at which cases are aimed."""
+    return sorted(aims_by_reading())
+
+
+def fingerprint(trials: Iterable[Trial]) -> str:
+    """Return a fingerprint of trials, in their order."""
+    return _fingerprint([one.fingerprint for one in trials])
+
+
+def _fingerprint(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=True)
+    return hashlib.sha256(text.encode("ascii")).hexdigest()[:DIGITS]
+
+
+@cache
+def _recorded() -> Mapping[str, Mapping[str, Any]]:
+    found: dict[str, dict[str, Any]] = json.loads(FILE.read_text("utf-8"))
     return found
 
 
-@cache
-def _bench(rule: str) -> Bench:
-    return Bench(Model, profile_of(rule), specs.load().rules[rule].reading)
+def recorded() -> Mapping[str, Record]:
+    """Return what is recorded of each rule."""
+    return {
+        rule: Record(one["cases"], one["verdicts"].split(), one["messages"])
+        for rule, one in _recorded()["rules"].items()
+    }
 
 
-def _answers(right: Sequence[Json], trial: Trial, rule: str) -> Iterator[Sequence[Json]]:
-    """Yield the right answers, and answers with one random change each."""
-    yield right
-    random = Random(f"{SEED}/{rule}/{trial.as_json()}")
-    settings = set(specs.load().rules[rule].settings)
-    names = sorted({one for question in trial.questions for one in _names(question.case)})
-    brokers = sorted({one for question in trial.questions for one in _brokers(question.case)})
-    for _ in range(CHANGES):
-        changed = deepcopy([*right])
-        places = [*_places(changed)]
-        own = [one for one in places if one[1] in settings]
-        if own and random.random() < 0.5:
-            places = own
-        if places:
-            holder, key = random.choice(places)
-            pool = brokers if brokers and random.random() < 0.7 else names
-            owned = [*_owned(trial)] if key == "unload" else []
-            holder[key] = _changed(holder[key], random, pool or ["x"], owned)
-        yield changed
-
-
-def _names(value: Any) -> Iterator[str]:
-    """Yield the strings of a case, keys included."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        for key, one in value.items():
-            yield key
-            yield from _names(one)
-    elif isinstance(value, list):
-        for one in value:
-            yield from _names(one)
-
-
-def _brokers(value: Any) -> Iterator[str]:
-    """Yield the names of brokers in a case."""
-    if isinstance(value, dict):
-        for key, one in value.items():
-            if key in ("brokers", "candidates"):
-                yield from (name for name in one if isinstance(name, str))
-            yield from _brokers(one)
-    elif isinstance(value, list):
-        for one in value:
-            yield from _brokers(one)
-
-
-def _owned(trial: Trial) -> Iterator[dict[str, str]]:
-    """Yield each bundle of a question about shedding as an unload from its broker."""
-    for question in trial.questions:
-        brokers = question.case.get("brokers", {})
-        for name, report in brokers.items() if isinstance(brokers, dict) else []:
-            bundles = report.get("bundles", ()) if isinstance(report, dict) else ()
-            for bundle in bundles:
-                to = next((one for one in brokers if one != name), name)
-                goes = {"to": to} if question.case.get("strategy") == "TransferShedder" else {}
-                yield {"broker": name, "bundle": bundle, **goes}
-
-
-def _places(value: Any, *, inner: bool = False) -> Iterator[tuple[Any, Any]]:
-    """Yield each place in the answers that may be changed, as a container and a key or an index."""
-    pairs = value.items() if isinstance(value, dict) else enumerate(value)
-    for key, one in list(pairs):
-        if inner:
-            yield value, key
-        if isinstance(one, dict | list):
-            yield from _places(one, inner=True)
-
-
-def _changed(
-    value: Any, random: Random, names: Sequence[str], owned: Sequence[dict[str, str]]
-) -> Any:
-    """Return a value with one change, such as an item less, or another name of the case."""
-    more = [one for one in owned if one not in value]
-    match value:
-        case bool():
-            return not value
-        case int() | float():
-            return random.choice([value + 1, value - 1, value * 2, value / 2, value * 1.01, 0])
-        case str():
-            return random.choice(names)
-        case list() if more and (not value or random.random() < 0.5):
-            return [*value, *random.sample(more, random.randint(1, min(3, len(more))))]
-        case list() if value:
-            at = random.randrange(len(value))
-            kept = [*value[:at], *value[at + 1 :]]
-            named = isinstance(value[0], str)
-            added = [*value, random.choice(names) if named else value[at]]
-            return random.choice([kept, [], added, value[::-1], [value[at]]])
-        case list():
-            return [random.choice(names)]
-        case dict() if value and {*value} <= {*names}:
-            gone = random.choice([*value])
-            return {key: one for key, one in value.items() if key != gone}
-    return value
+def recorded_aims() -> Mapping[str, str]:
+    """Return the recorded fingerprint of the cases aimed at each reading."""
+    return _recorded()["readings"]
 
 
 def main() -> None:
-    """Record the verdicts of all rules."""
-    text = json.dumps({one: verdicts(one) for one in judged_rules()}, indent=0)
+    """Record the cases and verdicts of all rules."""
+    rules = {
+        rule: {**one._asdict(), "verdicts": " ".join(one.verdicts)}
+        for rule, one in ((rule, record(rule)) for rule in judged_rules())
+    }
+    readings = {one: aimed_cases(one) for one in aimed_readings()}
+    text = json.dumps({"rules": rules, "readings": readings}, indent=0)
     FILE.write_text(f"{text}\n", "utf-8")
 
 
