@@ -114,6 +114,13 @@ class Altering:
             if given and answers != self.right and not any(_declined(one) for one in answers):
                 yield answers
 
+    def rearranged(self) -> Iterator[Sequence[Json]]:
+        """Yield answers whose last one has its lists in another order, or with repetitions."""
+        for change in (_reversed, _repeated):
+            last = change(self.right[-1])
+            if last != self.right[-1]:
+                yield [*self.right[:-1], last]
+
     def declined(self) -> Sequence[Json]:
         """Return answers of which the first declines its question."""
         return [{self.random.choice(DECLINED): "no reason"}, *self.right[1:]]
@@ -191,6 +198,20 @@ def _exchanged(value: dict[str, Any]) -> dict[str, Any]:
 
 def _declined(answer: Json) -> bool:
     return any(word in answer for word in DECLINED)
+
+
+def _reversed(value: Any) -> Any:
+    """Return a value with all lists in reverse order."""
+    if isinstance(value, dict):
+        return {key: _reversed(one) for key, one in value.items()}
+    return [_reversed(one) for one in value[::-1]] if isinstance(value, list) else value
+
+
+def _repeated(value: Any) -> Any:
+    """Return a value with the first entry of all lists repeated at their ends."""
+    if isinstance(value, dict):
+        return {key: _repeated(one) for key, one in value.items()}
+    return [*map(_repeated, value), *value[:1]] if isinstance(value, list) else value
 
 
 def _is_number(value: Any) -> bool:

@@ -23,7 +23,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from functools import partial
-from itertools import groupby
+from itertools import chain, groupby
 from pathlib import Path
 from random import Random
 from types import FrameType
@@ -62,7 +62,10 @@ MUTANT = "PULSAR_CONFORMANCE_MUTANT"
 """Environment variable with the ID of the mutant that a pytest process tests."""
 
 EDITS = "any_answer/edits.py"
-"""The module that edits drawn cases, which is no part of the rules of its folder."""
+"""The module that edits drawn cases; rules about any answer have no edited cases."""
+
+QUICKLY_EDITED = {"bundles.create", "channel.apply", "place.broker", "report.bundles", "report.due"}
+"""Operations with edited cases, other than stories and policies, which share their edits."""
 
 Place = tuple[str, int | None]
 """A file below `conformance/`, and the first line of a function."""
@@ -120,7 +123,6 @@ def _constants(tree: ast.Module, text: str) -> Iterator[ast.Constant]:
 def rules_of(file: str) -> list[str]:
     """Return the documented rules that a module checks; without checks, the rules of its folder."""
     from pulsar_conformance import specs
-    from pulsar_conformance.conformance.any_answer.edits import EDITED_OPERATIONS
     from pulsar_conformance.conformance.catalogue import checks
 
     own = RULE.findall((JUDGE / file).read_text("utf-8"))
@@ -128,7 +130,7 @@ def rules_of(file: str) -> list[str]:
     every = own or [rule for one in folder.glob("*.py") for rule in RULE.findall(one.read_text())]
     known = specs.load().rules
     if file == EDITS:
-        every = [one.id for one in known.values() if EDITED_OPERATIONS & {*one.operations}]
+        every = [one.id for one in known.values() if QUICKLY_EDITED & {*one.operations}]
     documented = ("documented", "unwritten")
     return [
         one
@@ -138,21 +140,16 @@ def rules_of(file: str) -> list[str]:
 
 
 ENTERED: dict[str, frozenset[Place]] = {}
-"""The functions of the judge that each rule enters when it judges the model; set by `prepare`."""
+"""The functions of the judge that each rule enters when it judges answers; set by `prepare`."""
+
+DRAWING: dict[str, frozenset[Place]] = {}
+"""The functions of the judge that are entered to draw each rule's cases; set by `prepare`."""
 
 
 def likeliest_first(mutant: Mutant) -> list[str]:
     """Return the rules of a mutant's module; rules that enter the changed function come first."""
     place = mutant.file, mutant.entered
     return sorted(rules_of(mutant.file), key=lambda one: place not in ENTERED.get(one, ()))
-
-
-DRAWING: dict[str, frozenset[Place]] = {}
-"""The functions of the judge that are entered to draw each rule's cases; set by `prepare`."""
-
-
-AIMING: set[Place] = set()
-"""The functions of the judge that are entered to draw cases aimed at readings."""
 
 
 def _entered_by(work: Callable[[], object]) -> frozenset[Place]:
@@ -176,46 +173,37 @@ def _entered_by(work: Callable[[], object]) -> frozenset[Place]:
 def first_mistake(rules: Sequence[str], mutant: Mutant | None = None) -> str:
     """Return the first mistake of the judge in this process, or '' if it makes none.
 
-    `mutant` has changed functions of this process after it had drawn the cases.
+    `mutant` has changed functions of this process after it had drawn the cases. Then clauses are
+    tested only if the function is entered when their rule is judged.
     """
     from pulsar_conformance import specs
 
-    known = specs.load().rules
-    found = (why for one in rules for why in _mistakes(known[one], mutant))
-    return next(found, "") or next(_misaimed(rules, mutant), "")
+    known = [specs.load().rules[one] for one in rules]
+    entering = [
+        one
+        for one in known
+        if mutant is None or mutant.entered is None or _place(mutant) in ENTERED[one.id]
+    ]
+    return next(
+        chain(
+            (why for one in known for why in _changes(one, mutant)),
+            _changed_aims(known) if mutant is None or not entering else (),
+            (why for one in entering for why in _mistakes(one)),
+        ),
+        "",
+    )
 
 
-def _may_draw(mutant: Mutant, rule: str) -> bool:
-    """True if a mutant may change how a rule's cases are drawn."""
-    return mutant.entered is None or (mutant.file, mutant.entered) in DRAWING.get(rule, ())
+def _place(mutant: Mutant) -> Place:
+    return mutant.file, mutant.entered
 
 
-def _misaimed(rules: Sequence[str], mutant: Mutant | None) -> Iterator[str]:
-    """Yield each reading of some rules' operations with other cases aimed at it than recorded."""
-    from pulsar_conformance import specs
-    from pulsar_conformance.conformance.catalogue import aims_by_reading
-    from pulsar_conformance.conformance.engine.draw import forget_drawn_trials
-
-    from mutants.verdicts import aimed_cases, recorded_aims
-
-    if mutant is not None and (mutant.file, mutant.entered) not in AIMING:
-        return
-    operations = {name for one in rules for name in specs.load().rules[one].operations}
-    forget_drawn_trials()
-    for reading, aims in aims_by_reading().items():
-        concerned = operations & {one.operation for one in aims}
-        if concerned and aimed_cases(reading) != recorded_aims()[reading]:
-            yield f"{reading} draws other cases"
-
-
-def _mistakes(rule: Rule, mutant: Mutant | None) -> Iterator[str]:
-    """Yield each wrong verdict of a rule on the model, or on a defect or allowance of a clause."""
-    from mutants.clauses import allowances, found_by_drawn_cases, outcomes_of
-    from mutants.defects import defects
-    from mutants.evaluations import SEED
+def _changes(rule: Rule, mutant: Mutant | None) -> Iterator[str]:
+    """Yield each difference between a rule's drawn cases and verdicts and those recorded."""
     from mutants.verdicts import record, recorded, redraws_otherwise
 
-    if mutant is not None and _may_draw(mutant, rule.id) and redraws_otherwise(rule.id):
+    drawing = mutant is not None and (mutant.entered is None or _place(mutant) in DRAWING[rule.id])
+    if drawing and redraws_otherwise(rule.id):
         yield f"{rule.id} draws other cases"
     now, known = record(rule.id), recorded()[rule.id]
     if now.cases != known.cases:
@@ -224,6 +212,29 @@ def _mistakes(rule: Rule, mutant: Mutant | None) -> Iterator[str]:
         yield f"{rule.id} changes a recorded verdict"
     if now.messages != known.messages:
         yield f"{rule.id} changes a message"
+
+
+def _changed_aims(rules: Sequence[Rule]) -> Iterator[str]:
+    """Yield each reading of some rules' operations with other cases aimed at it than recorded."""
+    from pulsar_conformance.conformance.catalogue import aims_by_reading
+    from pulsar_conformance.conformance.engine.draw import forget_drawn_trials
+
+    from mutants.verdicts import aimed_cases, recorded_aims
+
+    operations = {name for one in rules for name in one.operations}
+    forget_drawn_trials()
+    for reading, aims in aims_by_reading().items():
+        concerned = operations & {one.operation for one in aims}
+        if concerned and aimed_cases(reading) != recorded_aims()[reading]:
+            yield f"{reading} draws other cases"
+
+
+def _mistakes(rule: Rule) -> Iterator[str]:
+    """Yield each wrong verdict of a rule on the model, or on a defect or allowance of a clause."""
+    from mutants.clauses import allowances, found_by_drawn_cases, outcomes_of
+    from mutants.defects import defects
+    from mutants.evaluations import SEED
+
     itself, seeded = allowances()["the model itself"], {one.name: one for one in defects()}
     words = {one.word for one in outcomes_of(itself, rule, SEED)[0]}
     if "violated" in words:
@@ -239,10 +250,14 @@ def _mistakes(rule: Rule, mutant: Mutant | None) -> Iterator[str]:
 
 
 def failed_unit_test(mutant: Mutant) -> str:
-    """Return the first unit test of a mutant's folder that fails with the mutant, or ''."""
-    folder = FOLDER / "conformance" / Path(mutant.file).parent
+    """Return the first unit test of a mutant's folder that fails with the mutant, or ''.
+
+    These are the tests in files that name the module, or in all files of the folder if none does.
+    """
+    folder, name = FOLDER / "conformance" / Path(mutant.file).parent, Path(mutant.file).stem
+    naming = [one for one in sorted(folder.glob("test_*.py")) if name in one.read_text("utf-8")]
     words = [sys.executable, "-m", "pytest", "-xqrf", "-p", "no:cacheprovider"]
-    words += ["-m", "not thorough", "-p", "mutants.changed_judge", str(folder)]
+    words += ["-m", "not thorough", "-p", "mutants.changed_judge", *map(str, naming or [folder])]
     done = subprocess.run(words, capture_output=True, check=False, env=_environment(mutant))
     failed = re.findall("^(?:FAILED|ERROR) ([^ ]+)", done.stdout.decode(), re.MULTILINE)
     return failed[0] if failed else "" if done.returncode == 0 else "its unit tests do not start"
@@ -310,30 +325,14 @@ def _try(mutant: Mutant) -> Fate:
 
 
 def prepare(file: str) -> None:
-    """Draw the cases for a module's mutants, record the functions that judging enters, and build
-    models.
-    """
-    from pulsar_conformance import specs
+    """Draw the cases for a module's mutants, and record the functions that are entered."""
+    from mutants.verdicts import answered_trials, drawn_cases, record
 
-    from mutants.clauses import allowances, outcomes_of, profile_of
-    from mutants.defects import bench_of, defects
-    from mutants.evaluations import SEED as OF_CLAUSES
-    from mutants.verdicts import aimed_cases, aimed_readings, answered_trials, drawn_cases
-
-    if not AIMING:
-        AIMING.update(_entered_by(lambda: [*map(aimed_cases, aimed_readings())]))
-    known, seeded = specs.load().rules, {one.name: one for one in defects()}
-    for rule in (known[one] for one in rules_of(file)):
-        if rule.id not in ENTERED:
-            DRAWING[rule.id] = _entered_by(partial(drawn_cases, rule.id))
-            itself = allowances()["the model itself"]
-            ENTERED[rule.id] = _entered_by(partial(outcomes_of, itself, rule, OF_CLAUSES))
-        answered_trials(rule.id)
-        for clause in rule.clauses:
-            if clause.broken_by:
-                bench_of(seeded[clause.broken_by], profile_of(rule.id))
-            if clause.most:
-                _ = allowances()[clause.most].model
+    for rule in rules_of(file):
+        if rule not in ENTERED:
+            DRAWING[rule] = _entered_by(partial(drawn_cases, rule))
+            answered_trials(rule)
+            ENTERED[rule] = _entered_by(partial(record, rule))
 
 
 def main() -> int:

@@ -40,16 +40,16 @@ SEED = 46
 TRIALS = 12
 """Number of trials drawn per rule."""
 
-EDITS = 14
+EDITS = 11
 """Number of edited answers per trial."""
 
-MISTAKES = 6
+MISTAKES = 5
 """Number of mistaken answers per trial, other than a story, whose answers take long."""
 
-UNDER_OTHERS = 4
+UNDER_OTHERS = 3
 """Number of drawn trials per rule that are also judged under each further set of readings."""
 
-EDITS_UNDER_OTHERS = 3
+EDITS_UNDER_OTHERS = 2
 """Number of edited answers, and of mistaken ones, per trial under a further set of readings."""
 
 LARGE_BYTES = 4_000
@@ -128,10 +128,11 @@ def _altered(bench: Bench, trial: Trial, rule: str, edits: int, mistakes: int) -
     own = frozenset(specs.load().rules[rule].settings)
     altering = Altering(bench, trial, own, random)
     size = sum(len(marshal.dumps(case)) for _, case in trial.questions)
-    most = max(1, EDITS * LARGE_BYTES // size)
+    most = max(2, EDITS * LARGE_BYTES // size)
     altered = (
         *altering.edited(min(edits, most)),
         *altering.mistaken(0 if trial.operation == STORY else min(mistakes, most // 2)),
+        *altering.rearranged(),
         altering.declined(),
     )
     return Answered(bench, trial, [altering.right, *altered])
