@@ -2,19 +2,23 @@
 
 Answers are altered in two ways. An edit changes one or two places of the model's answer: it adds
 a bundle, names another broker, or moves a number by a little more or less than a tolerance. A
-mistaken answer is the model's answer to a case in which one number differs, as if an
-implementation had misread it.
+mistaken answer is the model's answer to a case with one change, as if an implementation had misread
+the case.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from random import Random
 from typing import Any
 
-from pulsar_conformance.adapters.validation import InvalidAnswer, check_answers
+from pulsar_conformance.adapters.validation import (
+    InvalidAnswer,
+    case_schema_error,
+    check_answers,
+)
 from pulsar_conformance.conformance.common.trial import (
     DECLINED,
     Json,
@@ -36,6 +40,9 @@ MOST_ADDED = 3
 
 OWN_SETTING = 0.5
 """Probability of editing a setting that the rule names, if the answer has one."""
+
+A_NUMBER = 0.7
+"""Probability of changing a number of a case, and not another value."""
 
 A_BROKER = 0.7
 """Probability of using a broker's name where a name is exchanged."""
@@ -82,10 +89,12 @@ class Altering:
         return [one for one in self._answered_places if one[-1] in self.settings]
 
     @cached_property
-    def _numbers(self) -> Sequence[Path]:
-        """The places of numbers in the cases."""
+    def _case_places(self) -> tuple[Sequence[Path], Sequence[Path]]:
+        """The places of numbers in the cases, and those of other values."""
         cases = [one.case for one in self.trial.questions]
-        return [one for one in _paths(cases) if _is_number(_at(cases, one))]
+        every = [one for one in _paths(cases) if len(one) > 1]
+        numbers = [one for one in every if _is_number(_at(cases, one))]
+        return numbers, [one for one in every if not _is_number(_at(cases, one))]
 
     def edited(self, count: int) -> Iterator[Sequence[Json]]:
         """Yield answers with one or two random changes each, if the schema allows them."""
@@ -96,23 +105,33 @@ class Altering:
             if changed != self.right and self._valid(changed):
                 yield changed
 
-    def mistaken(self, count: int) -> Iterator[Sequence[Json]]:
-        """Yield the model's different answers to legal cases with one number changed."""
-        for _ in range(count if self._numbers else 0):
+    def misread(self, count: int) -> Iterator[Trial]:
+        """Yield copies of the trial with one change that their schema, at least, allows."""
+        numbers, others = self._case_places
+        for _ in range(count if numbers or others else 0):
             questions = [Question(name, copied(case)) for name, case in self.trial.questions]
             cases = [one.case for one in questions]
-            path = self.random.choice(self._numbers)
-            other = self.random.choice([one for one in self._numbers if one[-1] == path[-1]])
-            value = _at(cases, path)
-            others = value + 1, value - 1, value * 2, value / 2, 0, _at(cases, other)
-            _at(cases, path[:-1])[path[-1]] = self.random.choice(others)
-            misread = Trial(tuple(questions))
-            if not self.bench.subject.evaluator.legal(misread):
-                continue
-            answers = self.bench.unchecked_answers(misread)
-            given = len(answers) == len(self.right)
-            if given and answers != self.right and not any(_declined(one) for one in answers):
-                yield answers
+            if numbers and (not others or self.random.random() < A_NUMBER):
+                path = self.random.choice(numbers)
+                like = self.random.choice([one for one in numbers if one[-1] == path[-1]])
+                value = _at(cases, path)
+                choice = value + 1, value - 1, value * 2, value / 2, 0, -value, _at(cases, like)
+                _at(cases, path[:-1])[path[-1]] = self.random.choice(choice)
+            else:
+                path = self.random.choice(others)
+                value = self._changed(_at(cases, path), [])
+                _at(cases, path[:-1])[path[-1]] = copied(value)
+            if all(case_schema_error(*one) is None for one in questions):
+                yield Trial(tuple(questions))
+
+    def mistaken(self, misread: Iterable[Trial]) -> Iterator[Sequence[Json]]:
+        """Yield the model's different answers to those of the changed trials that are legal."""
+        for one in misread:
+            if self.bench.subject.evaluator.legal(one):
+                answers = self.bench.unchecked_answers(one)
+                given = len(answers) == len(self.right)
+                if given and answers != self.right and not any(map(_declined, answers)):
+                    yield answers
 
     def rearranged(self) -> Iterator[Sequence[Json]]:
         """Yield answers whose last one has its lists in another order, or with repetitions."""

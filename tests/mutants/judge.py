@@ -142,9 +142,6 @@ def rules_of(file: str) -> list[str]:
 ENTERED: dict[str, frozenset[Place]] = {}
 """The functions of the judge that each rule enters when it judges answers; set by `prepare`."""
 
-DRAWING: dict[str, frozenset[Place]] = {}
-"""The functions of the judge that are entered to draw each rule's cases; set by `prepare`."""
-
 
 def likeliest_first(mutant: Mutant) -> list[str]:
     """Return the rules of a mutant's module; rules that enter the changed function come first."""
@@ -178,7 +175,10 @@ def first_mistake(rules: Sequence[str], mutant: Mutant | None = None) -> str:
     """
     from pulsar_conformance import specs
 
+    from mutants.verdicts import redraws_otherwise
+
     known = [specs.load().rules[one] for one in rules]
+    drawn = known if mutant is not None else []
     entering = [
         one
         for one in known
@@ -186,8 +186,9 @@ def first_mistake(rules: Sequence[str], mutant: Mutant | None = None) -> str:
     ]
     return next(
         chain(
-            (why for one in known for why in _changes(one, mutant)),
-            _changed_aims(known) if mutant is None or not entering else (),
+            (why for one in known for why in _changes(one)),
+            (f"{one.id} draws other cases" for one in drawn if redraws_otherwise(one.id)),
+            _changed_aims(known),
             (why for one in entering for why in _mistakes(one)),
         ),
         "",
@@ -198,13 +199,10 @@ def _place(mutant: Mutant) -> Place:
     return mutant.file, mutant.entered
 
 
-def _changes(rule: Rule, mutant: Mutant | None) -> Iterator[str]:
+def _changes(rule: Rule) -> Iterator[str]:
     """Yield each difference between a rule's drawn cases and verdicts and those recorded."""
-    from mutants.verdicts import record, recorded, redraws_otherwise
+    from mutants.verdicts import record, recorded
 
-    drawing = mutant is not None and (mutant.entered is None or _place(mutant) in DRAWING[rule.id])
-    if drawing and redraws_otherwise(rule.id):
-        yield f"{rule.id} draws other cases"
     now, known = record(rule.id), recorded()[rule.id]
     if now.cases != known.cases:
         yield f"{rule.id} draws other cases"
@@ -212,6 +210,8 @@ def _changes(rule: Rule, mutant: Mutant | None) -> Iterator[str]:
         yield f"{rule.id} changes a recorded verdict"
     if now.messages != known.messages:
         yield f"{rule.id} changes a message"
+    if now.flaws != known.flaws:
+        yield f"{rule.id} finds other flaws in cases"
 
 
 def _changed_aims(rules: Sequence[Rule]) -> Iterator[str]:
@@ -326,11 +326,10 @@ def _try(mutant: Mutant) -> Fate:
 
 def prepare(file: str) -> None:
     """Draw the cases for a module's mutants, and record the functions that are entered."""
-    from mutants.verdicts import answered_trials, drawn_cases, record
+    from mutants.verdicts import answered_trials, record
 
     for rule in rules_of(file):
         if rule not in ENTERED:
-            DRAWING[rule] = _entered_by(partial(drawn_cases, rule))
             answered_trials(rule)
             ENTERED[rule] = _entered_by(partial(record, rule))
 

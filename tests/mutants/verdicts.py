@@ -1,10 +1,11 @@
 """Recorded cases and verdicts of each rule, to notice each change of the judge.
 
-`python -m mutants.verdicts` records them anew, in `verdicts.json`. For each rule, these are a
-fingerprint of the cases drawn with a fixed seed, which must not change for those who repeat a run
-with its seed; the verdicts, a letter per answer and a word per trial; and a fingerprint of the
-messages. For each reading, it is a fingerprint of the cases aimed at it. The trials of a rule are
-drawn ones and its worked examples. The answers are those of the model, unchanged and altered.
+`python -m mutants.verdicts` records them anew, in `verdicts.json`. The trials of a rule are drawn
+ones, and its worked examples; the answers are the model's, unchanged and altered. For each rule,
+the file has four entries: a fingerprint of the cases drawn with a fixed seed, since a seed must
+draw the same cases whenever a run is repeated; the verdicts, a letter per answer and a word per
+trial; a fingerprint of the messages; and one of the reasons why changed cases are illegal. For each
+reading, the file has a fingerprint of the cases aimed at it.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from random import Random
 from typing import Any, NamedTuple
 
 from pulsar_conformance import fixtures, specs
+from pulsar_conformance.conformance.cases.legality import trial_flaw
 from pulsar_conformance.conformance.catalogue import aims_by_reading, checks
 from pulsar_conformance.conformance.common.trial import Json, Trial
 from pulsar_conformance.conformance.engine.draw import (
@@ -57,6 +59,9 @@ LARGE_BYTES = 4_000
 
 STORY = "cluster.replay"
 
+AIMED_UNDER = ("documented-3.0", "documented-5.0")
+"""Profiles under which cases are aimed at readings."""
+
 DIGITS = 12
 """Number of hexadecimal digits of a fingerprint."""
 
@@ -67,6 +72,7 @@ class Record(NamedTuple):
     cases: str
     verdicts: Sequence[str]
     messages: str
+    flaws: str
 
 
 class Answered(NamedTuple):
@@ -75,6 +81,8 @@ class Answered(NamedTuple):
     bench: Bench
     trial: Trial
     answers: Sequence[Sequence[Json]]
+    misread: Sequence[Trial]
+    """Changed copies of the trial, some of which are illegal."""
 
 
 def judged_rules() -> list[str]:
@@ -129,13 +137,15 @@ def _altered(bench: Bench, trial: Trial, rule: str, edits: int, mistakes: int) -
     altering = Altering(bench, trial, own, random)
     size = sum(len(marshal.dumps(case)) for _, case in trial.questions)
     most = max(2, EDITS * LARGE_BYTES // size)
+    misread = [*altering.misread(min(mistakes, most // 2))]
+    stories = trial.operation == STORY
     altered = (
         *altering.edited(min(edits, most)),
-        *altering.mistaken(0 if trial.operation == STORY else min(mistakes, most // 2)),
+        *altering.mistaken(() if stories else misread),
         *altering.rearranged(),
         altering.declined(),
     )
-    return Answered(bench, trial, [altering.right, *altered])
+    return Answered(bench, trial, [altering.right, *altered], misread)
 
 
 @cache
@@ -148,12 +158,14 @@ def _bench(profile: str, readings: tuple[tuple[str, str], ...]) -> Bench:
 
 def record(rule: str) -> Record:
     """Return what is to be recorded of a rule."""
-    words, said = [], []
-    for bench, trial, answers in answered_trials(rule):
+    words, said, flaws = [], [], []
+    for bench, trial, answers, misread in answered_trials(rule):
         outcomes = [_outcome(bench, rule, trial, one) for one in answers]
         words.append("".join(one.word[0] if one else "e" for one in outcomes))
         said += [(one.allowed, one.answered, one.why) for one in outcomes if one]
-    return Record(drawn_cases(rule), words, _fingerprint(said))
+        evaluator = bench.subject.evaluator
+        flaws += [trial_flaw(one, evaluator.defaults, evaluator.readings) for one in misread]
+    return Record(drawn_cases(rule), words, _fingerprint(said), _fingerprint(flaws))
 
 
 def _outcome(bench: Bench, rule: str, trial: Trial, answers: Sequence[Json]) -> Outcome | None:
@@ -184,7 +196,7 @@ def redraws_otherwise(rule: str) -> bool:
 
 def aimed_cases(reading: str) -> str:
     """Return a fingerprint of the cases that tell a reading's alternatives apart."""
-    drawn = (draws(reading, one, SEED) for one in PROFILES for draws in (aimed_at, controls_of))
+    drawn = (draws(reading, one, SEED) for one in AIMED_UNDER for draws in (aimed_at, controls_of))
     return fingerprint(trial for trials in drawn for trial in trials)
 
 
@@ -212,7 +224,7 @@ def _recorded() -> Mapping[str, Mapping[str, Any]]:
 def recorded() -> Mapping[str, Record]:
     """Return what is recorded of each rule."""
     return {
-        rule: Record(one["cases"], one["verdicts"].split(), one["messages"])
+        rule: Record(one["cases"], one["verdicts"].split(), one["messages"], one["flaws"])
         for rule, one in _recorded()["rules"].items()
     }
 
