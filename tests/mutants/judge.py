@@ -30,7 +30,7 @@ from types import FrameType
 from typing import TYPE_CHECKING
 
 from mutants.children import run_tasks
-from mutants.explained import FOLDER, explained_in
+from mutants.explained import FOLDER, explained_in, stale
 from mutants.judge_page import Fate, page
 from mutants.loading import ChangedSources
 from mutants.making import Mutant, changed, made
@@ -335,7 +335,10 @@ def prepare(file: str) -> None:
 
 
 def main() -> int:
-    """Return 0 if at least the share `ENOUGH` of the tried mutants is killed, else 1."""
+    """Return 0 if at least the share `ENOUGH` of the tried mutants is killed, else 1.
+
+    An outdated explanation is an error, too.
+    """
     parser = argparse.ArgumentParser(prog="python -m mutants.judge", description=__doc__)
     parser.add_argument("--here", metavar="ID", help=argparse.SUPPRESS)
     parser.add_argument("--only", metavar="PATTERN", help="mutants by name; no page is written")
@@ -357,15 +360,17 @@ def main() -> int:
             results.append(one)
             state = one["by"] or "lives"
             print(f"{len(results)} of {len(chosen)}: {one['id']}: {state}", flush=True)
+    explained = explained_in(FOLDER, EXPLAINED)
+    outdated = list(stale(explained, every, (one["id"] for one in results if one["by"])))
     if args.only is None:
-        explained = explained_in(FOLDER, EXPLAINED)
         args.to.mkdir(parents=True, exist_ok=True)
         (args.to / "judge.md").write_text(page(results, len(every), args.seed, explained), "utf-8")
         lines = "".join(f"{json.dumps(one, ensure_ascii=False)}\n" for one in results)
         (args.to / "judge.jsonl").write_text(lines, "utf-8")
     killed = sum(bool(one["by"]) for one in results)
     print(f"{killed} of {len(results)} mutants of the judge are killed")
-    return int(killed < ENOUGH * len(results))
+    print("\n".join(outdated), end="\n" * bool(outdated))
+    return int(killed < ENOUGH * len(results) or bool(outdated))
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 import pytest
 
 from mutants import judge
+from mutants.explained import FOLDER, explained_in, stale
 
 
 def test_checks_and_their_quantities_are_changed_and_draws_are_not():
@@ -13,6 +14,11 @@ def test_checks_and_their_quantities_are_changed_and_draws_are_not():
     assert "shedding/quantities.py:overload_need" in changed
     assert not {one for one in changed if "draw" in one}
     assert len({one.partition(":")[0] for one in changed}) == len(judge.judge_modules())
+
+
+def test_no_explanation_is_stale():
+    every = [one for file in judge.judge_modules() for one in judge.mutants_of(file)]
+    assert list(stale(explained_in(FOLDER, judge.EXPLAINED), every)) == []
 
 
 @pytest.mark.thorough

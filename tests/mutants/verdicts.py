@@ -40,7 +40,7 @@ from mutants.judged import Bench
 FILE = Path(__file__).with_name("verdicts.json")
 SEED = 46
 TRIALS = 12
-"""Number of trials drawn per rule."""
+"""Number of trials drawn per rule; more if it has more strategies."""
 
 EDITS = 11
 """Number of edited answers per trial."""
@@ -107,7 +107,7 @@ def _answered(rule: str) -> Iterator[Answered]:
     profile = profile_of(rule)
     first, *others = reading_sets(one, profile)
     bench = _bench(profile, tuple(sorted(first.items())))
-    drawn = draw_trials(*drawing(rule))[:TRIALS]
+    drawn = draw_trials(*drawing(rule))
     edited = [trial for origin, trial in with_edits(*drawing(rule)) if origin == "edited"]
     for trial in (*drawn, *edited[:UNDER_OTHERS]):
         if bench.subject.evaluator.legal(trial):
