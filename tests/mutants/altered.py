@@ -44,6 +44,9 @@ OWN_SETTING = 0.5
 A_NUMBER = 0.7
 """Probability of changing a number of a case, and not another value."""
 
+ANOTHER_DEFAULT = 0.4
+"""Probability of changing the default of a setting of the rule that a case does not set."""
+
 A_BROKER = 0.7
 """Probability of using a broker's name where a name is exchanged."""
 
@@ -96,6 +99,19 @@ class Altering:
         numbers = [one for one in every if _is_number(_at(cases, one))]
         return numbers, [one for one in every if not _is_number(_at(cases, one))]
 
+    @cached_property
+    def _untold(self) -> Sequence[str]:
+        """The rule's settings that have a default and are not set by the last case."""
+        given = self.trial.questions[-1].case.get("settings")
+        known = self.settings & {*self.bench.subject.evaluator.defaults}
+        return [] if given is None else sorted(known - {*given})
+
+    def _default(self, usual: Any) -> Any:
+        """Return another value for a setting."""
+        if isinstance(usual, bool) or not isinstance(usual, int | float):
+            return self._changed(usual, [])
+        return self.random.choice([usual + 5, usual - 5, usual - 10, usual * 2, usual + 1])
+
     def edited(self, count: int) -> Iterator[Sequence[Json]]:
         """Yield answers with one or two random changes each, if the schema allows them."""
         for _ in range(count if self._answered_places else 0):
@@ -111,7 +127,11 @@ class Altering:
         for _ in range(count if numbers or others else 0):
             questions = [Question(name, copied(case)) for name, case in self.trial.questions]
             cases = [one.case for one in questions]
-            if numbers and (not others or self.random.random() < A_NUMBER):
+            if self._untold and self.random.random() < ANOTHER_DEFAULT:
+                name = self.random.choice(self._untold)
+                usual = self.bench.subject.evaluator.defaults[name]
+                cases[-1]["settings"][name] = self._default(usual)
+            elif numbers and (not others or self.random.random() < A_NUMBER):
                 path = self.random.choice(numbers)
                 like = self.random.choice([one for one in numbers if one[-1] == path[-1]])
                 value = _at(cases, path)

@@ -210,8 +210,8 @@ def _changes(rule: Rule) -> Iterator[str]:
         yield f"{rule.id} changes a recorded verdict"
     if now.messages != known.messages:
         yield f"{rule.id} changes a message"
-    if now.flaws != known.flaws:
-        yield f"{rule.id} finds other flaws in cases"
+    if now.operations != known.operations:
+        yield f"{rule.id} has an operation that says something else of its cases"
 
 
 def _changed_aims(rules: Sequence[Rule]) -> Iterator[str]:

@@ -4,7 +4,8 @@
 ones, and its worked examples; the answers are the model's, unchanged and altered. For each rule,
 the file has four entries: a fingerprint of the cases drawn with a fixed seed, since a seed must
 draw the same cases whenever a run is repeated; the verdicts, a letter per answer and a word per
-trial; a fingerprint of the messages; and one of the reasons why changed cases are illegal. For each
+trial; a fingerprint of the messages; and one of what the operations say: their examples, why
+changed cases are illegal, whether one answer alone is right, and which answers agree. For each
 reading, the file has a fingerprint of the cases aimed at it.
 """
 
@@ -21,8 +22,8 @@ from typing import Any, NamedTuple
 
 from pulsar_conformance import fixtures, specs
 from pulsar_conformance.conformance.cases.legality import trial_flaw
-from pulsar_conformance.conformance.catalogue import aims_by_reading, checks
-from pulsar_conformance.conformance.common.trial import Json, Trial
+from pulsar_conformance.conformance.catalogue import OPERATIONS, aims_by_reading, checks
+from pulsar_conformance.conformance.common.trial import DECLINED, Json, Trial
 from pulsar_conformance.conformance.engine.draw import (
     aimed_at,
     controls_of,
@@ -42,7 +43,7 @@ SEED = 46
 TRIALS = 12
 """Number of trials drawn per rule; more if it has more strategies."""
 
-EDITS = 11
+EDITS = 9
 """Number of edited answers per trial."""
 
 MISTAKES = 5
@@ -51,8 +52,13 @@ MISTAKES = 5
 UNDER_OTHERS = 3
 """Number of drawn trials per rule that are also judged under each further set of readings."""
 
+OF_OTHERS = 8
+"""Number of trials of other rules that each rule judges."""
+
 EDITS_UNDER_OTHERS = 2
-"""Number of edited answers, and of mistaken ones, per trial under a further set of readings."""
+"""Number of edited answers, and of mistaken ones, per trial under a further set of readings, or of
+another rule.
+"""
 
 LARGE_BYTES = 4_000
 """Bytes of a trial above which it gets fewer altered answers, since these take longer."""
@@ -72,7 +78,7 @@ class Record(NamedTuple):
     cases: str
     verdicts: Sequence[str]
     messages: str
-    flaws: str
+    operations: str
 
 
 class Answered(NamedTuple):
@@ -106,29 +112,49 @@ def _answered(rule: str) -> Iterator[Answered]:
     one = specs.load().rules[rule]
     profile = profile_of(rule)
     first, *others = reading_sets(one, profile)
-    bench = _bench(profile, tuple(sorted(first.items())))
+    bench = _bench(profile, _key(first))
     drawn = draw_trials(*drawing(rule))
-    edited = [trial for origin, trial in with_edits(*drawing(rule)) if origin == "edited"]
-    for trial in (*drawn, *edited[:UNDER_OTHERS]):
+    for trial in drawn:
         if bench.subject.evaluator.legal(trial):
             yield _altered(bench, trial, rule, EDITS, MISTAKES)
-    for chosen in others:
-        bench = _bench(profile, tuple(sorted(chosen.items())))
-        for trial in drawn[:UNDER_OTHERS]:
-            if bench.subject.evaluator.legal(trial):
-                yield _altered(bench, trial, rule, EDITS_UNDER_OTHERS, EDITS_UNDER_OTHERS)
+    if STORY not in one.operations:  # Stories take too long.
+        yield from _more(rule, [bench, *(_bench(profile, _key(chosen)) for chosen in others)])
     for example in fixtures.examples_of(rule):
         trial, readings = Trial.asking(example.questions), {**example.readings, **one.reading}
-        benches = (
-            _bench(name, tuple(sorted(readings.items())))
-            for name in PROFILES
-            if name in one.profiles
-        )
+        benches = (_bench(name, _key(readings)) for name in PROFILES if name in one.profiles)
         for bench in benches:
             evaluator = bench.subject.evaluator
             if readings.items() <= evaluator.readings.choices.items() and evaluator.legal(trial):
                 yield _altered(bench, trial, rule, EDITS, MISTAKES)
                 break
+
+
+def _more(rule: str, benches: Sequence[Bench]) -> Iterator[Answered]:
+    """Yield edited trials and those of other rules, and some under further sets of readings."""
+    edited = [trial for origin, trial in with_edits(*drawing(rule)) if origin == "edited"]
+    more = (*edited[:UNDER_OTHERS], *_of_other_rules(rule, benches[0].profile))
+    drawn = draw_trials(*drawing(rule))[:UNDER_OTHERS]
+    for bench in benches:
+        for trial in more if bench is benches[0] else drawn:
+            if bench.subject.evaluator.legal(trial):
+                yield _altered(bench, trial, rule, EDITS_UNDER_OTHERS, EDITS_UNDER_OTHERS)
+
+
+def _key(readings: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    return tuple(sorted(readings.items()))
+
+
+def _of_other_rules(rule: str, profile: str) -> Sequence[Trial]:
+    """Return some trials that are drawn for other rules about the same operations."""
+    known = specs.load().rules
+    concerned = [
+        draw_trials(*drawing(one))[0]
+        for one in judged_rules()
+        if one != rule
+        and profile_of(one) == profile
+        and known[one].operations == known[rule].operations
+    ]
+    return Random(f"{SEED}/{rule}").sample(concerned, min(OF_OTHERS, len(concerned)))
 
 
 def _altered(bench: Bench, trial: Trial, rule: str, edits: int, mistakes: int) -> Answered:
@@ -158,14 +184,29 @@ def _bench(profile: str, readings: tuple[tuple[str, str], ...]) -> Bench:
 
 def record(rule: str) -> Record:
     """Return what is to be recorded of a rule."""
-    words, said, flaws = [], [], []
-    for bench, trial, answers, misread in answered_trials(rule):
-        outcomes = [_outcome(bench, rule, trial, one) for one in answers]
-        words.append("".join(one.word[0] if one else "e" for one in outcomes))
-        said += [(one.allowed, one.answered, one.why) for one in outcomes if one]
-        evaluator = bench.subject.evaluator
-        flaws += [trial_flaw(one, evaluator.defaults, evaluator.readings) for one in misread]
-    return Record(drawn_cases(rule), words, _fingerprint(said), _fingerprint(flaws))
+    words, said, known = [], [], []
+    for one in answered_trials(rule):
+        outcomes = [_outcome(one.bench, rule, one.trial, answers) for answers in one.answers]
+        words.append("".join(found.word[0] if found else "e" for found in outcomes))
+        said += [(found.allowed, found.answered, found.why) for found in outcomes if found]
+        known.append([*_of_operations(one)])
+    examples = [OPERATIONS[one].examples for one in specs.load().rules[rule].operations]
+    return Record(drawn_cases(rule), words, _fingerprint(said), _fingerprint([examples, known]))
+
+
+def _of_operations(answered: Answered) -> Iterator[object]:
+    """Yield what operations say of a trial: why changed cases are illegal, if an answer is
+    determined, and which answers agree with the right one.
+    """
+    evaluator = answered.bench.subject.evaluator
+    for one in answered.misread:
+        yield trial_flaw(one, evaluator.defaults, evaluator.readings)
+    for place, question in enumerate(answered.trial.questions):
+        operation = OPERATIONS[question.operation]
+        yield bool(operation.determined(evaluator.view(question), evaluator.readings))
+        given = [one[place] for one in answered.answers if len(one) > place]
+        right = [one for one in given if not any(word in one for word in DECLINED)]
+        yield [operation.matches(right[0], one) for one in right]
 
 
 def _outcome(bench: Bench, rule: str, trial: Trial, answers: Sequence[Json]) -> Outcome | None:
@@ -224,7 +265,7 @@ def _recorded() -> Mapping[str, Mapping[str, Any]]:
 def recorded() -> Mapping[str, Record]:
     """Return what is recorded of each rule."""
     return {
-        rule: Record(one["cases"], one["verdicts"].split(), one["messages"], one["flaws"])
+        rule: Record(one["cases"], one["verdicts"].split(), one["messages"], one["operations"])
         for rule, one in _recorded()["rules"].items()
     }
 
