@@ -121,7 +121,7 @@ def _constants(tree: ast.Module, text: str) -> Iterator[ast.Constant]:
 
 
 def rules_of(file: str) -> list[str]:
-    """Return the documented rules that a module checks; without checks, the rules of its folder."""
+    """Return the rules that a module checks; without checks, the rules of its folder."""
     from pulsar_conformance import specs
     from pulsar_conformance.conformance.catalogue import checks
 
@@ -131,12 +131,7 @@ def rules_of(file: str) -> list[str]:
     known = specs.load().rules
     if file == EDITS:
         every = [one.id for one in known.values() if QUICKLY_EDITED & {*one.operations}]
-    documented = ("documented", "unwritten")
-    return [
-        one
-        for one in sorted(set(every) & checks().keys())
-        if any(name.startswith(documented) for name in known[one].profiles)
-    ]
+    return sorted(set(every) & checks().keys())
 
 
 ENTERED: dict[str, frozenset[Place]] = {}
@@ -233,8 +228,10 @@ def _mistakes(rule: Rule) -> Iterator[str]:
     """Yield each wrong verdict of a rule on the model, or on a defect or allowance of a clause."""
     from mutants.clauses import allowances, found_by_drawn_cases, outcomes_of
     from mutants.defects import defects
-    from mutants.evaluations import SEED
+    from mutants.evaluations import PROFILES, SEED
 
+    if not {*PROFILES} & {*rule.profiles}:
+        return
     itself, seeded = allowances()["the model itself"], {one.name: one for one in defects()}
     words = {one.word for one in outcomes_of(itself, rule, SEED)[0]}
     if "violated" in words:
