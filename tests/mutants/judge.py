@@ -249,10 +249,12 @@ def _mistakes(rule: Rule) -> Iterator[str]:
 def failed_unit_test(mutant: Mutant) -> str:
     """Return the first unit test of a mutant's folder that fails with the mutant, or ''.
 
-    These are the tests in files that name the module, or in all files of the folder if none does.
+    These are the tests in files that name the module, or in all files of the folder if none does;
+    a file may name it in its own name.
     """
     folder, name = FOLDER / "conformance" / Path(mutant.file).parent, Path(mutant.file).stem
-    naming = [one for one in sorted(folder.glob("test_*.py")) if name in one.read_text("utf-8")]
+    files = sorted(folder.glob("test_*.py"))
+    naming = [one for one in files if name in one.name or name in one.read_text("utf-8")]
     words = [sys.executable, "-m", "pytest", "-xqrf", "-p", "no:cacheprovider"]
     words += ["-m", "not thorough", "-p", "mutants.changed_judge", *map(str, naming or [folder])]
     done = subprocess.run(words, capture_output=True, check=False, env=_environment(mutant))

@@ -52,6 +52,21 @@ def test_parts_that_are_no_ranges_are_reported():
     assert outcome.word == "violated"
 
 
+def test_a_bundle_of_one_hash_need_not_be_split():
+    case = {
+        "bundle": "0x00000000_0x00000001",
+        "algorithm": "range_equally_divide",
+        "by": "admin",
+        "settings": {},
+        "topics": [],
+        "positions": [],
+    }
+    evaluator = RuleEvaluator(specs.load().defaults(PROFILE), Readings.of(PROFILE, {}))
+    parts = {"bundles": ["0x00000000_0x00000001"]}
+    outcome = evaluator.judge("SPLIT-10", Trial.of("bundles.split", case), [parts])
+    assert outcome.word == "not_reached"
+
+
 A, B, C = sorted((f"persistent://t/ns/{name}" for name in "abc"), key=hash_of)
 
 
