@@ -72,7 +72,7 @@ DIGITS = 12
 
 
 class Record(NamedTuple):
-    """What is recorded of a rule."""
+    """The recorded cases, verdicts and texts of a rule."""
 
     cases: str
     verdicts: Sequence[str]

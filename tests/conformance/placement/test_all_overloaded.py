@@ -1,4 +1,4 @@
-"""Where all candidates are overloaded, none of them has to be less loaded than an overloaded one."""
+"""Where every candidate is overloaded, none has to be less loaded than an overloaded one."""
 
 from pulsar_conformance import specs
 from pulsar_conformance.conformance.common.trial import Trial

@@ -1,0 +1,41 @@
+"""Edges of checks of shedding that no drawn case needs to reach."""
+
+import pytest
+from pulsar_conformance import specs
+from pulsar_conformance.conformance.common.trial import Trial, copied
+from pulsar_conformance.conformance.engine.draw import draw_trials
+from pulsar_conformance.conformance.engine.evaluate import RuleEvaluator
+from pulsar_conformance.conformance.shedding.quantities import busiest_is_certain
+from pulsar_conformance.conformance.shedding.view import SheddingCycle
+from pulsar_conformance.reference import Model, Readings
+from pulsar_conformance.reference.context import Settings
+
+SEED, EXAMPLES = 3, 20
+
+
+def evaluator(profile):
+    return RuleEvaluator(specs.load().defaults(profile), Readings.of(profile, {}))
+
+
+@pytest.mark.parametrize(("strategy", "certain"), [("Uniform", False), ("Overload", True)])
+def test_two_brokers_may_be_the_busiest_by_two_measures(strategy, certain):
+    rates = {"a": {"msgRateIn": 90, "msgThroughputIn": 1}, "b": {"msgRateIn": 1}}
+    rates["b"]["msgThroughputIn"] = 9e6
+    brokers = {name: {**one, "bundles": []} for name, one in rates.items()}
+    names = {"Uniform": "UniformLoadShedder", "Overload": "OverloadShedder"}
+    case = {"strategy": names[strategy], "brokers": brokers, "bundles": {}, "recentlyUnloaded": {}}
+    cycle = SheddingCycle(case, Settings({}, {}), Readings.of("documented-3.0", {}))
+    assert busiest_is_certain(cycle) is certain
+
+
+def test_a_broker_without_history_has_its_present_usage():
+    profile = "documented-3.0"
+    words = set()
+    for drawn in draw_trials("THRESHOLD-16", profile, SEED, EXAMPLES):
+        [question] = drawn.questions
+        case = copied(question.case)
+        next(iter(case["brokers"].values())).pop("usageHistory", None)
+        trial = Trial.of(question.operation, case)
+        answer = Model(profile).answer(question.operation, case)
+        words.add(evaluator(profile).judge("THRESHOLD-16", trial, [answer]).word)
+    assert words <= {"allowed", "not_reached"}
