@@ -258,7 +258,7 @@ def failed_unit_test(mutant: Mutant) -> str:
     words = [sys.executable, "-m", "pytest", "-xqrf", "-p", "no:cacheprovider"]
     words += ["-m", "not thorough", "-p", "mutants.changed_judge", *map(str, naming or [folder])]
     done = subprocess.run(words, capture_output=True, check=False, env=_environment(mutant))
-    failed = re.findall("^(?:FAILED|ERROR) ([^ ]+)", done.stdout.decode(), re.MULTILINE)
+    failed = re.findall(r"^(?:FAILED|ERROR) (\S+)", done.stdout.decode(), re.MULTILINE)
     return failed[0] if failed else "" if done.returncode == 0 else "its unit tests do not start"
 
 
