@@ -8,7 +8,7 @@ from functools import partial
 
 from pulsar_conformance.reference.derivation import Step
 from pulsar_conformance.reference.numbers import Fraction, places_apart, plain, throughput
-from pulsar_conformance.reference.released.loads import Leader, as_percent, percent
+from pulsar_conformance.reference.released.loads import SHARE_OF_HEAP, Leader, as_percent, percent
 from pulsar_conformance.reference.released.strategy import (
     BrokerUnloads,
     ClusterView,
@@ -37,8 +37,11 @@ RELIEF_CONSTANT = "ThresholdShedder.LOWER_BOUNDARY_THRESHOLD_MARGIN"
 HALF = 0.5
 """Factor of the threshold that gives the share of traffic to shed for an idle broker."""
 
-HISTORY = ("cpu", "bandwidthIn", "bandwidthOut")
-"""Resources by preference: the first with a weight above 0 represents usage in earlier cycles."""
+HISTORY = ("cpu", "bandwidthIn", "bandwidthOut", "directMemory")
+"""Resources by preference: the first with a weight above 0 represents usage in earlier cycles.
+
+In releases that count heap memory, it is the last resource to be tried.
+"""
 
 
 FULL = 100.0
@@ -100,8 +103,16 @@ def _earlier(view: ClusterView, used: float) -> float:
     """Convert the weighted usage of an earlier cycle from percent to a fraction, as a release
     rounds it.
     """
-    weight = next((w for w in map(view.known.weight, HISTORY) if w > 0), 0.0)
+    weight = _history_weight(view.known)
     return percent({"usage": used, "limit": 100 * weight}) * weight / 100
+
+
+def _history_weight(known: Leader) -> float:
+    """Return the weight of the resource that represents usage in earlier cycles; 0 if no resource
+    has a weight above 0, so that every usage is 0.
+    """
+    heap = () if known.release.method_without_heap(weighted=True) else (SHARE_OF_HEAP,)
+    return next((one for one in map(known.weight, (*HISTORY, *heap)) if one > 0), 0.0)
 
 
 def _cycle(view: ClusterView, memory: CycleMemory, now: Mapping[str, float]) -> _Cycle:
@@ -166,6 +177,8 @@ def _steps(
         for one in smoothings:
             why = f", again as no broker sheds an excess ({place('lower-boundary-relief')})"
             yield Step("history", _smoothing(one, kept, places) + (why if one.again else ""))
+    if known.report(name).get("usageHistory") and _history_weight(known) == 0:
+        yield Step("history", "left out, as no resource that counts has a weight above 0")
     yield Step("average", f"{average} % of all brokers", detail=True)
     for other, over in _left_out(known, name).items():
         why = f"over 100 % ({place('over-full')})"

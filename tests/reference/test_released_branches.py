@@ -181,3 +181,38 @@ def cycles_in_which_b_leaves(profile):
 def test_threshold_shedder_forgets_a_broker_that_leaves_since_3_0(profile):
     sheds = set(cycles_in_which_b_leaves(profile))
     assert sheds == ({"b"} if profile in LATER else set())
+
+
+WEIGHTS = {
+    f"loadBalancer{name}ResourceWeight": 0
+    for name in ("CPU", "Memory", "DirectMemory", "BandwithIn", "BandwithOut")
+}
+
+
+def derive_with_history(profile, **weights):
+    """Return the derivation of a cycle in which b1, at 50 %, was idle, and b2, idle, was full."""
+    settings = WEIGHTS | {"loadBalancerBundleUnloadMinThroughputThreshold": 0}
+    settings |= {f"loadBalancer{name}ResourceWeight": one for name, one in weights.items()}
+    half = {"usage": 50, "limit": 100}
+    busy = {"directMemory": half, "memory": half, "usageHistory": [0]}
+    busy["bundles"] = ["t/ns/0x00000000_0x80000000", "t/ns/0x80000000_0xffffffff"]
+    case = {"strategy": "ThresholdShedder", "settings": settings, "bundles": {}}
+    case |= {"brokers": {"b1": busy, "b2": {"usageHistory": [100]}}, "recentlyUnloaded": {}}
+    derived = Model(profile).derive("shed.select", case)
+    return [(step.label.strip(), step.text) for step in derived.steps]
+
+
+@pytest.mark.parametrize("profile", RELEASED[1:])
+def test_a_history_counts_if_direct_memory_alone_has_a_weight(profile):
+    steps = derive_with_history(profile, DirectMemory=0.5)
+    assert ("history", "100 x 0.9 + 0 x 0.1 = 90 %") in steps
+    assert ("average", "46.25 % of all brokers") in steps  # The mean of 2.5 and 90 %.
+
+
+def test_a_history_counts_if_heap_memory_alone_has_a_weight_and_counts():
+    assert ("history", "100 x 0.9 + 0 x 0.1 = 90 %") in derive_with_history(
+        "released-2.10", Memory=1
+    )
+    left_out = ("history", "left out, as no resource that counts has a weight above 0")
+    assert left_out not in derive_with_history("released-2.10", Memory=1)
+    assert derive_with_history("released-3.0", Memory=1).count(left_out) == 2

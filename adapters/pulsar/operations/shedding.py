@@ -15,6 +15,7 @@ from pulsar_conformance.adapters.pulsar.jvm import Java, class_exists, java_clas
 from pulsar_conformance.adapters.pulsar.loads import RESOURCES, broker_id, broker_name
 from pulsar_conformance.adapters.pulsar.manager import Manager, end_threads
 from pulsar_conformance.adapters.pulsar.operations import transfer
+from pulsar_conformance.adapters.pulsar.operations.usage import counts_heap_memory
 from pulsar_conformance.adapters.pulsar.release import Answer, Case, Release, Unsupported
 from pulsar_conformance.adapters.pulsar.service import Service
 from pulsar_conformance.adapters.pulsar.shells import java_optional
@@ -237,7 +238,8 @@ def _resources_at_usage(percent: float, configuration: Java) -> Case:
     Errors: `Unsupported` if no resource has a weight, so that every usage is 0.
     """
     weights = {name: resource_weight(configuration, called) for name, called in WEIGHTED.items()}
-    name = next((one for one, share in weights.items() if share > 0), None)
+    counted = weights if counts_heap_memory() else weights.keys() - {"memory"}
+    name = next((one for one, share in weights.items() if share > 0 and one in counted), None)
     if name is None:
         raise Unsupported("no resource has a weight, so that every usage is 0")
     return {name: {"usage": percent, "limit": 100 * weights[name]}}
@@ -248,6 +250,7 @@ WEIGHTED = {
     "bandwidthIn": "BandwidthIn",
     "bandwidthOut": "BandwidthOut",
     "directMemory": "DirectMemory",
+    "memory": "Memory",
 }
 """The resources with a weight, and their names in settings."""
 

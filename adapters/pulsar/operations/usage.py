@@ -58,13 +58,20 @@ def _measure(release: Release, case: Case) -> Measure:
     configuration = release.configuration(case["settings"])
     if not case["weighted"] and not _always_weighted():
         return lambda report: float(report.getMaxResourceUsage())
-    found = methods(local, WEIGHTED)
-    if not found:
+    if not methods(local, WEIGHTED):
         raise Unsupported("this release has no weights")
     weights = [resource_weight(configuration, resource) for resource in WEIGHTS]
-    if found[0].getParameterCount() < len(weights):
+    if not counts_heap_memory():
         del weights[1]
     return lambda report: float(getattr(report, WEIGHTED)(*weights))
+
+
+@cache
+def counts_heap_memory() -> bool:
+    """True if the weighted usage includes heap memory, as determined from the parameters."""
+    local = java_class("org.apache.pulsar.policies.data.loadbalancer.LocalBrokerData")
+    found = methods(local, WEIGHTED)
+    return bool(found) and int(found[0].getParameterCount()) == len(WEIGHTS)
 
 
 @cache

@@ -215,3 +215,15 @@ def test_earlier_usage_counts_where_direct_memory_alone_has_a_weight(release):
     case["brokers"]["b2"] = {"usageHistory": [0]}
     [answer] = release.ask("shed.select", [case])
     assert {one["broker"] for one in answer["unload"]} == {"b1"}
+
+
+def test_earlier_usage_counts_where_heap_memory_alone_has_a_weight(older):
+    """The case of direct memory, in a release that counts heap memory."""
+    names = ("CPU", "DirectMemory", "BandwithIn", "BandwithOut")
+    weights = {f"loadBalancer{name}ResourceWeight": 0 for name in names}
+    settings = {**weights, "loadBalancerHistoryResourcePercentage": 1}
+    case = cycle("ThresholdShedder", settings)
+    case["brokers"]["b1"] |= {"usageHistory": [80], "msgThroughputIn": 1e6}
+    case["brokers"]["b2"] = {"usageHistory": [0]}
+    [answer] = older.ask("shed.select", [case])
+    assert {one["broker"] for one in answer["unload"]} == {"b1"}
