@@ -11,13 +11,20 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from pulsar_conformance.adapters.pulsar.versions import releases
 from pulsar_conformance.conformance.cases import saved
-from pulsar_conformance.conformance.compare.changes_text import way_case_file, why_no_case
+from pulsar_conformance.conformance.compare.changes_text import (
+    is_known_to_break,
+    pair_from_json,
+    pair_lines,
+    way_case_file,
+    why_no_case,
+)
 from pulsar_conformance.specs import load
 from pulsar_conformance.specs.broker import broker_settings
 
@@ -48,7 +55,9 @@ reason why no case can show it. The last lines of each pair list settings that c
 here is about the modular load manager, unless another one is named.
 
 `pulsar-conformance changes OLDER NEWER` compares any two releases, and `--all` compares each of the
-six examined releases with the next. `nox -s changes` writes these pages.
+six examined releases with the next. `nox -s changes` writes these pages. `python -m
+pulsar_conformance.reports.between --texts` rewrites their texts from the saved cases and answers,
+without asking the releases.
 """
 
 
@@ -62,7 +71,19 @@ def main(argv: Sequence[str] | None = None) -> int:
         metavar="DIR",
         help="the folder for the pages (%(default)s)",
     )
-    to = parser.parse_args(argv).to.absolute()
+    parser.add_argument(
+        "--texts",
+        action="store_true",
+        help="rewrite the pages from their saved cases and answers, without asking the releases",
+    )
+    args = parser.parse_args(argv)
+    to = args.to.absolute()
+    if args.texts:
+        found = saved_pairs(to)
+        for pair in found:
+            file = to / f"{pair_file_name(pair['older'], pair['newer'])}.md"
+            file.write_text(page_of_saved(pair), "utf-8", newline="\n")
+        return _finish(to, found)
     to.mkdir(parents=True, exist_ok=True)
     shutil.rmtree(to / CASES, ignore_errors=True)
     found = []
@@ -73,9 +94,36 @@ def main(argv: Sequence[str] | None = None) -> int:
             return 2
         file.with_suffix(".md").write_text(page(older, newer, output), "utf-8", newline="\n")
         found += json.loads(file.read_text("utf-8"))
+    return _finish(to, found)
+
+
+def _finish(to: Path, found: Sequence[Json]) -> int:
     (to / "README.md").write_text(index(found), "utf-8", newline="\n")
     print(f"{len(found)} pages in {to}")
     return 0
+
+
+def saved_pairs(folder: Path = OUTPUT) -> list[Json]:
+    """Return the saved comparison of each pair of releases, the oldest pair first."""
+    files = (folder / f"{pair_file_name(*two)}.json" for two in pairwise(releases()))
+    return [pair for file in files for pair in json.loads(file.read_text("utf-8"))]
+
+
+def page_of_saved(pair: Json) -> str:
+    """Return the page about a saved comparison, with the derivations by today's models."""
+    found = pair_from_json(pair)
+    printed = tuple(one.replace(f"{CASES}/", PRINTED, 1) for one in found.files)
+    lines = pair_lines(replace(found, files=printed))
+    return page(pair["older"], pair["newer"], "\n\n" + _with_folder("\n".join(lines)))
+
+
+PRINTED = f"{saved.FOLDER.as_posix()}/"
+"""Beginning of the paths of saved cases in the output of `changes`."""
+
+
+def _with_folder(text: str) -> str:
+    """Return output of `changes` in which saved cases are in the folder of the pages."""
+    return text.replace(PRINTED, f"{OUTPUT.as_posix()}/{CASES}/")
 
 
 def _comparison_output(older: str, newer: str, file: Path) -> str | None:
@@ -92,9 +140,8 @@ def _comparison_output(older: str, newer: str, file: Path) -> str | None:
             return None
         if (cases := Path(apart, saved.FOLDER)).is_dir():
             shutil.copytree(cases, file.parent / CASES, dirs_exist_ok=True)
-    there = f"{saved.FOLDER.as_posix()}/"
-    file.write_text(file.read_text("utf-8").replace(there, f"{CASES}/"), "utf-8", newline="\n")
-    return done.stdout.replace(there, f"{OUTPUT.as_posix()}/{CASES}/")
+    file.write_text(file.read_text("utf-8").replace(PRINTED, f"{CASES}/"), "utf-8", newline="\n")
+    return _with_folder(done.stdout)
 
 
 def pair_file_name(older: str, newer: str) -> str:
@@ -181,6 +228,8 @@ def _described(factor: Json) -> Row:
     both defaults.
     """
     name, older, newer = factor["name"], factor["older"], factor["newer"]
+    if factor["kind"] == "class":
+        return f"Does the release have the class `{name}`?", "No.", "Yes."
     if factor["kind"] == "setting" and older is None:
         return f"Is there a setting `{name}`?", "No.", f"Yes; it is {_value(newer)} by default."
     if factor["kind"] == "setting":
@@ -201,8 +250,18 @@ def _unexplained(change: Json) -> Row:
         return "a decision that no rule and no known difference explains", "one", "another"
     rules = load().rules
     names = [rules[one].title if one in rules else one for one in change["cause"].split(", ")]
-    broken = ["breaks it" if one else "holds it" for one in change["breaks"].values()]
-    return "; ".join(names), broken[0], broken[1]
+    breaks = change["breaks"].items()
+    either = [one for _, broken in breaks for one in broken if one in rules]
+    older, newer = (_kept_or_broken(version, broken, either) for version, broken in breaks)
+    return "; ".join(names), older, newer
+
+
+def _kept_or_broken(version: str, broken: Sequence[str], rules: Sequence[str]) -> str:
+    """Return whether a release breaks rules in a case; if not, whether it does so in others."""
+    if broken:
+        return "breaks it"
+    known = any(is_known_to_break(version, one) for one in rules)
+    return "holds it in this case, but breaks it in others" if known else "holds it"
 
 
 def _value(value: object) -> str:

@@ -19,15 +19,13 @@ from pulsar_conformance.adapters.arguments import (
 from pulsar_conformance.adapters.connection import Limits
 from pulsar_conformance.adapters.pulsar.versions import releases
 from pulsar_conformance.conformance.cases import saved
-from pulsar_conformance.conformance.compare.changes import Comparison
+from pulsar_conformance.conformance.compare.changes import Comparison, PairChanges
 from pulsar_conformance.conformance.compare.changes_text import (
     changes_by_release,
     changes_without_case,
     comparison_heading,
-    lines_without_case,
-    operation_lines,
+    pair_lines,
     profile_of,
-    settings_lines,
     summary_as_json,
     with_annotated_settings,
 )
@@ -37,7 +35,7 @@ from pulsar_conformance.conformance.engine.judge import JudgedImplementation
 from pulsar_conformance.conformance.engine.plan import BadPlan
 from pulsar_conformance.conformance.reporters import show_progress
 from pulsar_conformance.specs.errors import print_note
-from pulsar_conformance.specs.text import counted, paragraph
+from pulsar_conformance.specs.text import counted
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -180,26 +178,18 @@ def _print_pair(
 ) -> dict[str, Any]:
     """Print the changes between two releases, and return them as JSON data."""
     found = [comparison.changes(one, args.seed, args.examples) for one in operations]
-    unchanged = [one for one in found if not (one.found or one.apart)]
     show_progress("")
     files = [
         str(saved.save(one.trial, Path(), {"profile": comparison.profiles[1]}))
         for each in found
         for one in each.found
     ]
-    left = iter(files)
-    for each in found:
-        if each not in unchanged:
-            _print(operation_lines(each, versions, comparison.profiles, left))
-    if unchanged:
-        names = ", ".join(f"{one.operation} ({one.asked})" for one in unchanged)
-        _print(["", *paragraph(f"nothing changed (cases asked): {names}")])
     settings = with_annotated_settings(comparison.settings(), versions)
-    _print(settings_lines(settings, versions))
     everything = args.operation is None
     others = changes_without_case(found, versions) if everything else []
-    _print(lines_without_case(others, versions))
-    return summary_as_json(versions, found, files, settings, others)
+    pair = PairChanges(versions, tuple(found), tuple(files), tuple(settings), tuple(others))
+    _print(pair_lines(pair))
+    return summary_as_json(pair)
 
 
 def _print(lines: Iterator[str] | Sequence[str]) -> None:

@@ -44,7 +44,9 @@ class Cause(NamedTuple):
     """The cause of a changed decision."""
 
     factors: tuple[Factor, ...]
-    """The changed ways, readings and defaults that explain the decision; empty if none does."""
+    """The changed ways, readings and defaults that explain the decision, or a class that only the
+    newer release has; empty if nothing explains it.
+    """
     rules: tuple[str, ...]
     """If no factor explains the decision, the rules that only one release breaks on the case."""
 
@@ -80,6 +82,23 @@ class Changes:
     apart: int
     together: int
     found: tuple[Change, ...]
+
+
+@dataclass(frozen=True)
+class PairChanges:
+    """The result of comparing two releases.
+
+    Attributes:
+        files: the file with the smallest case of each change, in order.
+        settings: settings that were added, removed, or got another default.
+        others: changes of ways and readings that no drawn case shows.
+    """
+
+    versions: tuple[str, str]
+    operations: tuple[Changes, ...]
+    files: tuple[str, ...]
+    settings: tuple[Factor, ...]
+    others: tuple[Factor, ...]
 
 
 class Comparison:
@@ -198,8 +217,8 @@ class Comparison:
         )
         small = self._smallest_difference(some[0], cause)
         older, newer = self._rules_broken_by_one_release(small)
-        if any(one.kind == "setting" and one.older is None for one in cause.factors):
-            older, newer = (), ()  # Rules about a setting that the older release does not have.
+        if any(one.kind in ("setting", "class") and one.older is None for one in cause.factors):
+            older, newer = (), ()  # Rules about something that the older release does not have.
         elif cause.factors:
             # An implementation that fails breaks every rule of the operation, so that no rule
             # is the cause.

@@ -1,4 +1,4 @@
-"""Formats changes between two releases as text in 80 columns and as JSON."""
+"""Formats changes between two releases as text in 80 columns and as JSON, and reads the JSON."""
 
 from __future__ import annotations
 
@@ -9,7 +9,14 @@ from typing import Any
 
 from pulsar_conformance import fixtures, specs
 from pulsar_conformance.adapters.pulsar.versions import version_key
-from pulsar_conformance.conformance.compare.changes import Cause, Change, Changes, cause_name
+from pulsar_conformance.conformance.common.trial import Trial
+from pulsar_conformance.conformance.compare.changes import (
+    Cause,
+    Change,
+    Changes,
+    PairChanges,
+    cause_name,
+)
 from pulsar_conformance.conformance.compare.differences import (
     Factor,
     all_factors,
@@ -18,8 +25,9 @@ from pulsar_conformance.conformance.compare.differences import (
 from pulsar_conformance.conformance.explain import paper
 from pulsar_conformance.reference import MissingSetting, Model, fold_steps
 from pulsar_conformance.specs.broker import broker_settings, default_in, every_release
-from pulsar_conformance.specs.text import counted, paragraph, written_value
+from pulsar_conformance.specs.text import counted, enumerated, paragraph, written_value
 
+Json = Mapping[str, Any]
 Versions = tuple[str, str]
 CONFIGURATION = "ServiceConfiguration"
 """The class of Pulsar that defines the defaults."""
@@ -35,10 +43,29 @@ def comparison_heading(older: str, newer: str) -> str:
     return f"{title}\n{'=' * len(title)}"
 
 
-def operation_lines(
-    changes: Changes, versions: Versions, profiles: Sequence[str], files: Iterator[str]
-) -> Iterator[str]:
+def pair_lines(pair: PairChanges) -> Iterator[str]:
+    """Yield all changes between two releases, without the title."""
+    versions, files = pair.versions, iter(pair.files)
+    changed = [one for one in pair.operations if one.found or one.apart]
+    for each in changed:
+        yield from operation_lines(each, versions, files)
+    unchanged = [one for one in pair.operations if one not in changed]
+    if asked := [f"{one.operation} ({one.asked})" for one in unchanged if one.asked]:
+        yield from ("", *paragraph(f"nothing changed (cases asked): {', '.join(asked)}"))
+    if unasked := [one.operation for one in unchanged if not one.asked]:
+        every = specs.load()
+        profiles = map(profile_of, versions)
+        based = [every.profile(one).based_on or one for one in profiles]
+        documents = enumerated([*dict.fromkeys(based)])
+        why = f"not asked, as no case is drawn for the rules of {documents}"
+        yield from ("", *paragraph(f"{why}: {', '.join(unasked)}"))
+    yield from settings_lines(pair.settings, versions)
+    yield from lines_without_case(pair.others, versions)
+
+
+def operation_lines(changes: Changes, versions: Versions, files: Iterator[str]) -> Iterator[str]:
     """Yield the number of changed cases of an operation, then each kind of change."""
+    profiles = tuple(map(profile_of, versions))
     yield ""
     often = sum(one.cases for one in changes.found) + changes.together
     yield f"{changes.operation}: {counted(changes.asked, 'case')}, {often} decided differently"
@@ -120,6 +147,8 @@ def _own_place(one: Factor, value: str) -> str:
 
 
 def _question(one: Factor) -> str:
+    if one.kind == "class":
+        return f"Does the release have the class {one.newer}?"
     every = specs.load()
     known = every.ways if one.kind == "way" else every.readings
     return known[one.name].question
@@ -175,56 +204,10 @@ def changes_by_release(found: Sequence[dict[str, Any]]) -> Iterator[str]:
         yield "nothing"
 
 
-def summary_as_json(
-    versions: Versions,
-    found: Sequence[Changes],
-    files: Sequence[str],
-    settings: Sequence[Factor],
-    others: Sequence[Factor] = (),
-) -> dict[str, Any]:
-    """Return the changes as JSON."""
-    left = iter(files)
-    return {
-        "older": versions[0],
-        "newer": versions[1],
-        "operations": [
-            {"operation": one.operation, "cases": one.asked, "apart": one.apart} for one in found
-        ],
-        "changes": [
-            {
-                "operation": each.operation,
-                "cause": cause_name(one.cause),
-                "cases": one.cases,
-                "file": next(left),
-                "case": one.trial.questions[0].case,
-                "answers": dict(zip(versions, one.answers, strict=True)),
-                "breaks": dict(zip(versions, map(list, one.broken), strict=True)),
-                "factors": [_with_places(factor) for factor in one.cause.factors],
-                "places": {
-                    version: _reasons_in_source(one.cause, profile)
-                    for version, profile in zip(versions, map(profile_of, versions), strict=True)
-                },
-            }
-            for each in found
-            for one in each.found
-        ],
-        "settings": [_factor(one) for one in settings],
-        "unshown": [_with_places(one) for one in others],
-    }
-
-
 def profile_of(version: str) -> str:
     """Return the profile that describes a release."""
     every = specs.load().profiles.values()
     return next(one.id for one in every if one.released and version in one.title.split())
-
-
-def _factor(one: Factor) -> dict[str, Any]:
-    return {"kind": one.kind, "name": one.name, "older": one.older, "newer": one.newer}
-
-
-def _with_places(one: Factor) -> dict[str, Any]:
-    return {**_factor(one), "places": [_place(one, place) for place in (0, 1)]}
 
 
 def _describe_subject(change: Change, versions: Versions, profiles: Sequence[str]) -> Iterator[str]:
@@ -240,6 +223,8 @@ def _describe_subject(change: Change, versions: Versions, profiles: Sequence[str
             title = every.rules[rule].title
             source = ", ".join(every.sources_of(every.rules[rule], profiles[index]))
             yield from paragraph(f"{version} breaks {rule}: {title} ({source})", 4)
+            if rule in change.cause.rules and is_known_to_break(versions[1 - index], rule):
+                yield from paragraph(f"{versions[1 - index]} breaks it in other cases", 4)
     if not change.cause.factors and not any(change.broken):
         yield from paragraph(f"{UNEXPLAINED}.", 4)
 
@@ -279,6 +264,8 @@ def _derivation(change: Change, place: int, profile: str) -> Iterator[str]:
 def _means(one: Factor, place: int) -> str:
     value = (one.older, one.newer)[place]
     every = specs.load()
+    if one.kind == "class":
+        return "No." if value is None else "Yes."
     if one.kind == "way":
         return every.ways[one.name].alternatives[value].means
     if one.kind == "reading":
@@ -294,6 +281,8 @@ def _place(one: Factor, place: int) -> str:
 
     Empty for a setting that the release does not have.
     """
+    if one.kind == "class":
+        return ""
     if one.kind == "setting":
         return "" if (one.older, one.newer)[place] is None else f"{CONFIGURATION}.{one.name}"
     if one.kind == "reading":
@@ -309,5 +298,91 @@ def _reasons_in_source(cause: Cause, profile: str) -> list[str]:
     return [f"{one}: {known[one]}" for one in cause.rules if one in known]
 
 
+def is_known_to_break(version: str, rule: str) -> bool:
+    """True if a release is known to break a rule, in whichever cases."""
+    return rule in specs.load().profile(profile_of(version)).without
+
+
 def _default(value: Any) -> str:
     return "none" if value is None else json.dumps(value, ensure_ascii=False)
+
+
+def summary_as_json(pair: PairChanges) -> dict[str, Any]:
+    """Return the changes as JSON."""
+    versions, found, left = pair.versions, pair.operations, iter(pair.files)
+    return {
+        "older": versions[0],
+        "newer": versions[1],
+        "operations": [
+            {
+                "operation": one.operation,
+                "cases": one.asked,
+                "apart": one.apart,
+                "together": one.together,
+            }
+            for one in found
+        ],
+        "changes": [
+            {
+                "operation": each.operation,
+                "cause": cause_name(one.cause),
+                "cases": one.cases,
+                "file": next(left),
+                "case": one.trial.questions[0].case,
+                "answers": dict(zip(versions, one.answers, strict=True)),
+                "breaks": dict(zip(versions, map(list, one.broken), strict=True)),
+                "factors": [_with_places(factor) for factor in one.cause.factors],
+                "places": {
+                    version: _reasons_in_source(one.cause, profile)
+                    for version, profile in zip(versions, map(profile_of, versions), strict=True)
+                },
+            }
+            for each in found
+            for one in each.found
+        ],
+        "settings": [_factor(one) for one in pair.settings],
+        "unshown": [_with_places(one) for one in pair.others],
+    }
+
+
+def pair_from_json(summary: Json) -> PairChanges:
+    """Return the changes that `summary_as_json` has written."""
+    return PairChanges(
+        (summary["older"], summary["newer"]),
+        tuple(_changes(one, summary) for one in summary["operations"]),
+        tuple(one["file"] for one in summary["changes"]),
+        tuple(map(_factor_from_json, summary["settings"])),
+        tuple(map(_factor_from_json, summary["unshown"])),
+    )
+
+
+def _changes(operation: Json, summary: Json) -> Changes:
+    name = operation["operation"]
+    found = tuple(_change(one, summary) for one in summary["changes"] if one["operation"] == name)
+    return Changes(name, operation["cases"], operation["apart"], operation["together"], found)
+
+
+def _change(one: Json, summary: Json) -> Change:
+    older, newer = summary["older"], summary["newer"]
+    factors = tuple(map(_factor_from_json, one["factors"]))
+    broken = tuple(one["breaks"][older]), tuple(one["breaks"][newer])
+    rules = () if factors else tuple(dict.fromkeys((*broken[0], *broken[1])))
+    return Change(
+        Cause(factors, rules),
+        one["cases"],
+        Trial.of(one["operation"], one["case"]),
+        (one["answers"][older], one["answers"][newer]),
+        broken,
+    )
+
+
+def _factor_from_json(one: Json) -> Factor:
+    return Factor(one["kind"], one["name"], one["older"], one["newer"])
+
+
+def _factor(one: Factor) -> dict[str, Any]:
+    return {"kind": one.kind, "name": one.name, "older": one.older, "newer": one.newer}
+
+
+def _with_places(one: Factor) -> dict[str, Any]:
+    return {**_factor(one), "places": [_place(one, place) for place in (0, 1)]}

@@ -21,7 +21,10 @@ from pulsar_conformance.reference.released.configuration import (
     is_known,
     version_of,
 )
+from pulsar_conformance.reference.released.managers import classes
 from pulsar_conformance.reference.released.release import ReleasedWays
+
+CHOOSE = "manager.choose"
 
 CANDIDATES_FIELD: Mapping[str, str] = {"place.select": "candidates", "place.broker": "brokers"}
 """Field of a case with the brokers among which an operation may choose at random."""
@@ -118,13 +121,17 @@ Answers = tuple[Json, Json]
 
 
 class Factor(NamedTuple):
-    """A way, a reading or a setting, with its values in two releases' profiles."""
+    """A way, a reading or a setting, with its values in two releases' profiles; or a class that
+    only the newer release has.
+    """
 
-    kind: Literal["way", "reading", "setting"]
+    kind: Literal["way", "reading", "setting", "class"]
     name: str
     older: Any
     newer: Any
-    """Value in the newer release; None if a setting has no default there."""
+    """Value in the newer release; None if a setting has no default there. For a class, its name
+    with the package.
+    """
 
 
 def all_factors(older: str, newer: str) -> tuple[Factor, ...]:
@@ -177,7 +184,10 @@ class Causes:
         """
         older, newer = answers
         first, second = self.models
-        unread = tuple(self._settings_only_newer_reads(trial, newer))
+        unread = (
+            *self._settings_only_newer_reads(trial, newer),
+            *self._classes_only_newer_has(trial),
+        )
         foreseen = _predicts(first, trial, older) and _predicts(second, trial, newer)
         if not foreseen or _predicts(first, trial, newer):
             return unread
@@ -203,6 +213,18 @@ class Causes:
                     trial = without
                 else:
                     yield Factor("setting", name, None, default_of(name, newer))
+
+    def _classes_only_newer_has(self, trial: Trial) -> Iterator[Factor]:
+        """Yield the class that a case about the load manager names if only the newer release has
+        it.
+        """
+        operation, case = trial.questions[0]
+        if operation != CHOOSE:
+            return
+        name = case["conf"] if case["dynamic"] is None else case["dynamic"]
+        older, newer = map(classes, self._versions)
+        if name in newer and name not in older:
+            yield Factor("class", name.rpartition(".")[2], None, name)
 
     def predict_difference(self, trial: Trial, some: tuple[Factor, ...]) -> bool:
         """True if the models predict differing answers because of the factors `some` alone."""

@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
-from pulsar_conformance.adapters.pulsar.versions import releases
+from pulsar_conformance.conformance.compare.changes_text import pair_from_json, summary_as_json
 from pulsar_conformance.reports import between
 
 PAGES = sorted((Path(__file__).parents[3] / between.OUTPUT).glob("*-to-*.md"))
@@ -23,10 +23,10 @@ PAIR = {
         {"operation": "shed.select", "cause": "heap-memory", "factors": [HEAP]},
         {"operation": "usage.max", "cause": "heap-memory", "factors": [HEAP]},
         {
-            "operation": "manager.choose",
-            "cause": "MANAGER-05",
+            "operation": "bundles.locate",
+            "cause": "BUNDLE-01",
             "factors": [],
-            "breaks": {"1.0": ["MANAGER-05"], "2.0": []},
+            "breaks": {"4.2.4": ["BUNDLE-01"], "5.0.0-M1": []},
         },
     ],
     "settings": [{"name": "a", "older": None, "newer": 1}],
@@ -41,7 +41,7 @@ def test_the_index_says_what_is_decided_differently_and_how():
         "usage of a broker?<br>`shed.select`, `usage.max` | Yes, like every other resource. | No. |"
     )
     assert heap in text
-    assert "<br>`manager.choose` | breaks it | holds it |" in text
+    assert "<br>`bundles.locate` | breaks it | holds it |" in text
     assert "shed its only bundle? | Yes. | No; for the lower boundary" in text
     assert "New settings, with their defaults: `a` (`1`).\n" in text
     assert "Removed settings, with their defaults: none.\n" in text
@@ -63,9 +63,45 @@ def test_the_index_distinguishes_new_settings_from_new_names_and_other_defaults(
 
 
 def test_the_index_in_the_repository_is_of_the_files_beside_it():
-    pairs = [json.loads(file.read_text("utf-8"))[0] for file in between.OUTPUT.glob("*.json")]
-    pairs.sort(key=lambda one: list(releases()).index(one["older"]))
-    assert between.index(pairs) == (between.OUTPUT / "README.md").read_text("utf-8")
+    assert between.index(between.saved_pairs()) == (between.OUTPUT / "README.md").read_text("utf-8")
+
+
+@pytest.mark.parametrize("pair", between.saved_pairs(), ids=lambda pair: pair["newer"])
+def test_a_page_is_what_today_is_written_about_its_saved_cases(pair):
+    """`--texts` rewrites a page whose derivations or texts have changed."""
+    name = between.pair_file_name(pair["older"], pair["newer"])
+    page = between.OUTPUT / f"{name}.md"
+    assert between.page_of_saved(pair) == page.read_text("utf-8")
+
+
+def test_the_texts_of_pages_are_rewritten_without_asking_releases(tmp_path):
+    for file in between.OUTPUT.glob("*.json"):
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    assert between.main(["--texts", "--to", str(tmp_path)]) == 0
+    for file in between.OUTPUT.glob("*.md"):
+        assert (tmp_path / file.name).read_text("utf-8") == file.read_text("utf-8")
+
+
+@pytest.mark.parametrize("pair", between.saved_pairs(), ids=lambda pair: pair["newer"])
+def test_changes_read_from_json_are_those_that_were_written(pair):
+    written = json.loads(json.dumps(summary_as_json(pair_from_json(pair))))
+    assert written == pair
+
+
+def test_a_release_that_breaks_a_rule_elsewhere_is_not_said_to_hold_it():
+    rule = "MANAGER-05"
+    change = PAIR["changes"][2] | {"cause": rule, "breaks": {"2.10.5": [rule], "3.0.7": []}}
+    text = between.index([PAIR | {"older": "2.10.5", "newer": "3.0.7", "changes": [change]}])
+    assert "breaks it | holds it in this case, but breaks it in others |" in text
+
+
+def test_a_class_that_only_the_newer_release_has_is_asked_about():
+    name = "org.example.Balancer"
+    factor = {"kind": "class", "name": "Balancer", "older": None, "newer": name}
+    change = {"operation": "manager.choose", "cause": "Balancer", "factors": [factor]}
+    text = between.index([PAIR | {"changes": [change]}])
+    asked = "Does the release have the class `Balancer`?<br>`manager.choose`"
+    assert f"| {asked} | No. | Yes. |" in text
 
 
 def test_a_page_holds_what_is_printed_below_its_heading():

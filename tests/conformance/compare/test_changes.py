@@ -136,6 +136,7 @@ def test_what_the_models_do_not_foresee_is_reported_by_the_rule_that_is_broken(c
     _, out, _ = told(capfd, "4.2.4", "5.0.0-M1", *words)
     assert re.search(r"^  BUNDLE-04", out, re.MULTILINE)
     assert "5.0.0-M1 breaks BUNDLE-04" in out
+    assert "    4.2.4 breaks it in other cases\n" in out
     assert "NamespaceBundles.getBundle" in out
 
 
@@ -144,6 +145,30 @@ def test_equal_releases_changed_in_nothing(capfd):
     assert re.search(r"nothing changed \(cases asked\): usage.max \(\d+\)", out)
     assert "loadManagerMigrationEnabled: new; its default is false" in out
     assert list(settings_lines([], ("4.2.4", "5.0.0-M1"))) == ["", "settings: no default changed"]
+
+
+def test_operations_without_cases_are_not_said_to_be_unchanged(capfd):
+    """The documents of 3.0, for which the cases of both releases are drawn, have no channel."""
+    _, out, _ = told(capfd, "4.2.4", "5.0.0-M1", *USAGES, "--operation", "channel.apply")
+    out = " ".join(out.split())
+    assert "channel.apply (0)" not in out
+    why = "not asked, as no case is drawn for the rules of documented-3.0: channel.apply"
+    assert why in out
+
+
+def test_a_class_that_the_older_release_lacks_is_the_cause_and_no_rule_is_named(capfd, monkeypatch):
+    """Both releases break MANAGER-05 alike: they refuse names of classes that they do not have."""
+    name = "org.apache.pulsar.broker.loadbalance.impl.ThresholdShedder"
+    conf = "org.apache.pulsar.broker.loadbalance.impl.SimpleLoadManagerImpl"
+    trial = Trial.of("manager.choose", {"conf": conf, "dynamic": name})
+    monkeypatch.setattr(Comparison, "_draw_questions", lambda *_: [trial])
+    _, out, _ = told(capfd, "2.4.2", "2.10.5", "--operation", "manager.choose")
+    assert "ThresholdShedder (1 case)" in out
+    assert f"Does the release have the class {name}?" in " ".join(out.split())
+    older, newer = out.partition("    2.10.5\n")[::2]
+    assert "ThresholdShedder: No." in older
+    assert "ThresholdShedder: Yes." in newer
+    assert "MANAGER-05" not in out
 
 
 def test_all_releases_are_walked_and_what_turned_is_summed_up(capfd):
