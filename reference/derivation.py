@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
+from itertools import groupby, pairwise, starmap
 from typing import Any
 
 CYCLE = re.compile(r"cycle \d+")
@@ -53,7 +53,7 @@ class Derivation:
 
 def fold_steps(steps: Sequence[Step]) -> Iterator[Step]:
     """Yield the steps; of consecutive brokers with equal steps, only the first broker's, and a line
-    such as "b3 to b10  as b2".
+    such as "b3 to b10  as b2", or "b3, b5  as b2" if the numbers have gaps.
 
     Steps are equal if they differ only in the names of the broker and its bundles. In a cycle that
     directly follows another, the line "as in the cycle before" replaces the steps that both have.
@@ -109,5 +109,26 @@ def _likeness(block: tuple[Step, ...]) -> object:
     return tuple((one.label, BUNDLE.sub("", name.sub("", one.text))) for one in below)
 
 
+MAX_NAMES_LISTED = 6
+"""Maximum number of brokers that are named one by one."""
+
+NUMBERED = re.compile(r"(.*?)(\d+)(\D*)")
+"""A name with its last number."""
+
+
 def _span(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}"
+    """Return names as "b3 to b10" if they are numbered without a gap, and otherwise as a list."""
+    if len(names) > 2 and all(starmap(_follows, pairwise(names))):
+        return f"{names[0]} to {names[-1]}"
+    if len(names) <= MAX_NAMES_LISTED:
+        return ", ".join(names)
+    return f"{', '.join(names[:3])}, …, {names[-1]} ({len(names)})"
+
+
+def _follows(name: str, after: str) -> bool:
+    """True if two names differ only in their last number, and the second one is the next."""
+    first, second = NUMBERED.fullmatch(name), NUMBERED.fullmatch(after)
+    if first is None or second is None:
+        return False
+    alike = (first[1], first[3]) == (second[1], second[3])
+    return alike and int(second[2]) == int(first[2]) + 1

@@ -21,6 +21,7 @@ from pulsar_conformance.reference.numbers import (
 )
 from pulsar_conformance.reference.shedding import Cycle, Unloads, select_movable
 from pulsar_conformance.reference.usage import WEIGHT_SETTINGS, weighted_maximum, weights
+from pulsar_conformance.specs.text import enumerated
 
 SHEDDER_THRESHOLD = "loadBalancerBrokerThresholdShedderPercentage"
 HISTORY_SHARE = "loadBalancerHistoryResourcePercentage"
@@ -94,6 +95,9 @@ RELIEF: Mapping[str, Callable[[Levels, Broker], list[str]]] = {
 
 The keys are the alternatives of the reading `lower-boundary-amount`. [THRESHOLD-09, 13]
 """
+
+MAX_NAMED = 6
+"""Maximum number of brokers under the lower boundary that are named."""
 
 MAX_REPEATED_TERMS = 2
 """Maximum number of consecutive equal usages that a sum prints one by one."""
@@ -286,10 +290,11 @@ def _steps(
     cycle = levels.cycle
     yield from _usage_steps(levels, broker)
     if for_idle and cycle.readings["lower-boundary-amount"] == "some":
-        yield Step("to shed", "one bundle, since it is the busiest broker and others are idle")
+        why = f"as {_busiest_text(levels, broker)}: {under_text(levels.idle, 'the lower boundary')}"
+        yield Step("to shed", f"one bundle, {why}")
         yield from bundle_steps(cycle, broker, taken, lambda _bundle, _carried: "one is enough")
     elif for_idle:
-        yield Step("relieves", f"{', '.join(levels.idle)}, as the busiest broker")
+        yield Step("relieves", f"{', '.join(levels.idle)}, as {_busiest_text(levels, broker)}")
         yield from _amount_steps(levels, broker)
         yield from bundle_steps(cycle, broker, taken, enough_has_gone, sums=True)
     elif levels.is_over(broker):
@@ -309,6 +314,20 @@ def _steps(
             for_whom = "" if over else f"{kept}, and for {', '.join(levels.idle)} "
             kept = f"{for_whom}{_why_too_little(levels, broker)}"
         yield from keep_all_steps(cycle, broker, kept)
+
+
+def under_text(brokers: Sequence[str], bound: str) -> str:
+    """Return a remark on which brokers are under a boundary."""
+    if len(brokers) > MAX_NAMED:
+        return f"{len(brokers)} brokers are under {bound}"
+    return f"{enumerated(brokers) or 'no broker'} {'are' if brokers[1:] else 'is'} under {bound}"
+
+
+def _busiest_text(levels: Levels, broker: Broker) -> str:
+    """Return in which sense a broker is the busiest one."""
+    used = levels.usage[broker.name]
+    passed_over = any(one > used for one in levels.usage.values())
+    return f"the busiest broker{' that can shed enough' if passed_over else ''}"
 
 
 def _may_shed(levels: Levels, broker: Broker) -> bool:

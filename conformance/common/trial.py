@@ -116,7 +116,7 @@ class Trial:
         counts |= {name: len(case[name]) for name in COUNTED_FIELDS if name in case}
         long = {name: len(case[name]) for name in LONG_FIELDS if name in case}
         counts |= {name: count for name, count in long.items() if count >= WORTH_MENTIONING}
-        counts["bundles"] = len(_owned_bundles(case))
+        counts["bundles"] = len(_named_bundles(case))
         words = [
             f"{count} {name if count > 1 else singular(name)}"
             for name, count in counts.items()
@@ -151,10 +151,13 @@ class KnownAnswers(Generic[Found]):
         return self._outcomes.setdefault(way, {})
 
 
-def _owned_bundles(case: Json) -> set[str]:
+def _named_bundles(case: Json) -> set[str]:
+    """Return the bundles that brokers own, and those of which the leader has data."""
     owned = case["owned"] if isinstance(case.get("owned"), list) else ()
+    known = case["bundles"] if isinstance(case.get("bundles"), dict) else ()
     brokers = case["brokers"].values() if isinstance(case.get("brokers"), dict) else ()
-    return {*owned, *(bundle for broker in brokers for bundle in broker.get("bundles", ()))}
+    reported = (bundle for broker in brokers for bundle in broker.get("bundles", ()))
+    return {*owned, *known, *reported}
 
 
 def singular(name: str) -> str:

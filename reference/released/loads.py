@@ -10,7 +10,7 @@ from typing import Any
 
 from pulsar_conformance.reference.cluster import RESOURCES
 from pulsar_conformance.reference.context import MissingSetting, Settings, Value
-from pulsar_conformance.reference.numbers import Fraction
+from pulsar_conformance.reference.numbers import Fraction, parse_decimal
 from pulsar_conformance.reference.released.java import TABLE, in_map_order, map_capacity, to_float32
 from pulsar_conformance.reference.released.release import ReleasedWays
 from pulsar_conformance.reference.usage import WEIGHT_SETTINGS
@@ -24,6 +24,9 @@ PORTED = re.compile(r".+:[0-9]+")
 
 SYSTEM = "pulsar/system"
 """Namespace of the transaction coordinator and of other system topics."""
+
+MONITOR = "sla-monitor/"
+"""Beginning of the namespaces in which an SLA monitor checks brokers."""
 
 SPARED = {
     "none": re.compile(r"(?!)"),
@@ -181,6 +184,15 @@ class Leader:
         counted = self._counted(broker, weighted=True)
         return {name: used for name, used in counted.items() if self.weight(name) == 0}
 
+    def exact_percent(self, broker: str, resource: str, weighted: bool) -> Fraction:
+        """Return the usage of a resource in percent, computed without rounding."""
+        report = self.report(broker).get(resource) or {}
+        limit = exact_decimal(report.get("limit", 100))
+        if limit <= 0:
+            return Fraction(0)
+        used = 100 * exact_decimal(report.get("usage", 0)) / limit
+        return used * exact_decimal(self.weight(resource)) if weighted else used
+
     def weight(self, resource: str) -> float:
         """Return the weight of a resource. Errors: `MissingSetting`."""
         name = WEIGHT_SETTINGS[resource]
@@ -198,6 +210,11 @@ def percent(usage: Json | None) -> float:
     if not limit > 0:
         return 0.0
     return to_float32(to_float32(to_float32(float(usage.get("usage", 0))) / limit) * 100)
+
+
+def exact_decimal(number: float) -> Fraction:
+    """Return the decimal number that a JSON number is written as: 0.7 is 7/10."""
+    return parse_decimal(str(number))  # exact(0.7) would be 0.699999999999999955591…
 
 
 def as_percent(share: float) -> Fraction:

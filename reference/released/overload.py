@@ -15,6 +15,7 @@ from pulsar_conformance.reference.released.strategy import (
     ClusterView,
     bundle_steps,
     keep_all_steps,
+    rounding_steps,
     take_bundles,
 )
 
@@ -61,8 +62,9 @@ def _steps(view: ClusterView, broker: str, excess: _Excess, chosen: list[str]) -
     known, release = view.known, view.known.release
     usage, threshold = as_percent(excess.usage), as_percent(excess.threshold)
     places = places_apart(usage, threshold)
-    yield Step("usage", f"{plain(usage, places)} % of {excess.resource}")
     weighted = known.way("overload-usage") == "weighted"
+    yield Step("usage", f"{plain(usage, places)} % of {excess.resource}")
+    yield from rounding_steps(known, broker, excess.resource, usage, places, weighted)
     if place := release.method_without_heap(weighted):
         yield Step("except", f"heap memory ({place})")
     if weighted:

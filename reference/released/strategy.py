@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, NamedTuple
 from pulsar_conformance.reference.derivation import Step
 from pulsar_conformance.reference.numbers import (
     Fraction,
+    Percent,
     exact,
     messages,
+    plain,
     throughput,
 )
 from pulsar_conformance.reference.ranges import namespace_of
-from pulsar_conformance.reference.released.loads import SYSTEM, Leader
+from pulsar_conformance.reference.released.loads import MONITOR, SYSTEM, Leader
 from pulsar_conformance.reference.shedding import GRACE
 from pulsar_conformance.reference.shedding_steps import unload_text
 
@@ -117,6 +119,17 @@ class BrokerUnloads:
     """The destination of each bundle, if the strategy also places bundles."""
 
 
+def rounding_steps(
+    known: Leader, broker: str, resource: str, usage: Percent, places: int, weighted: bool
+) -> Iterator[Step]:
+    """Yield a step if a usage, printed with `places`, differs from the exact one by rounding."""
+    unrounded = known.exact_percent(broker, resource, weighted)
+    if plain(usage, places) != plain(unrounded, places):
+        method = f"LocalBrokerData.getMaxResourceUsage{'WithWeight' if weighted else ''}"
+        why = f"the release calculates in floating point ({method})"
+        yield Step("rounded", f"exactly {plain(unrounded, places)} %; {why}")
+
+
 def take_bundles(view: ClusterView, bundles: Sequence[str], need: float) -> list[str]:
     """Select bundles by descending throughput until they carry `need`; select at least one."""
     chosen: list[str] = []
@@ -183,8 +196,9 @@ def _last_unload(view: ClusterView, bundle: str) -> str:
 def _why(view: ClusterView, bundle: str) -> str:
     if bundle in view.recent:
         return _last_unload(view, bundle)
-    if namespace_of(bundle) == SYSTEM:
-        return f"in {SYSTEM} ({view.known.release.place('spared-namespaces')})"
-    return (
-        f"of the heartbeat namespace of a broker ({view.known.release.place('spared-namespaces')})"
-    )
+    place = view.known.release.place("spared-namespaces")
+    namespace = namespace_of(bundle)
+    if namespace == SYSTEM:
+        return f"in {SYSTEM} ({place})"
+    of = "SLA monitor" if namespace.startswith(MONITOR) else "heartbeat"
+    return f"of the {of} namespace of a broker ({place})"

@@ -16,6 +16,7 @@ from pulsar_conformance.reference.released.strategy import (
     Mix,
     bundle_steps,
     keep_all_steps,
+    rounding_steps,
     take_bundles,
     too_few,
 )
@@ -24,6 +25,7 @@ from pulsar_conformance.reference.threshold import (
     LOWER_BOUNDARY,
     SHEDDER_THRESHOLD,
     smoothed_text,
+    under_text,
 )
 
 MIN_THROUGHPUT = "loadBalancerBundleUnloadMinThroughputThreshold"
@@ -172,6 +174,7 @@ def _steps(
     places = places_apart(as_percent(usage), as_percent(cycle.average + threshold))
     used, average = plain(as_percent(usage), places), plain(as_percent(cycle.average), places)
     yield Step("usage", f"{plain(as_percent(now), places)} % of {resource}, with its weight")
+    yield from rounding_steps(known, name, resource, as_percent(now), places, weighted=True)
     if usage != now:
         kept = known.number(HISTORY_SHARE)
         for one in smoothings:
@@ -194,8 +197,9 @@ def _steps(
     if name not in cycle.need:
         if _looks_for_idle(known) and cycle.relieved is None and not any(cycle.chosen.values()):
             bound = cycle.average - threshold
-            idle = [one for one, used in cycle.usage.items() if used < bound]
-            whom = "no broker with two bundles is over it" if idle else "no broker is under it"
+            whom = _under(cycle, threshold)
+            if any(used < bound for used in cycle.usage.values()):
+                whom += "; no broker with two bundles is over it"
             share = plain(as_percent(bound), places)
             yield Step("lower boundary", f"{average} - {points} = {share} %: {whom}")
         current = plain(as_percent(now), places)
@@ -206,8 +210,12 @@ def _steps(
     need = cycle.need[name]
     if name == cycle.relieved:
         yield Step("margin", f"half of the threshold ({RELIEF_CONSTANT})", detail=True)
-        why = f"half of {points} % of {traffic}, as one is idle"
-        yield Step("to shed", f"{why}: {_amount(need)} ({place('lower-boundary-relief')})")
+        limit = plain(as_percent(cycle.average - threshold), places)
+        under = _under(cycle, threshold)
+        yield Step("lower boundary", f"{average} - {points} = {limit} %: {under}")
+        yield Step("relieves", "as the busiest broker with two bundles or more")
+        amount = f"half of {points} % of {traffic} = {_amount(need)}"
+        yield Step("to shed", f"{amount} ({place('lower-boundary-relief')})")
     else:
         share = plain(as_percent(usage - (cycle.average + threshold) + MARGIN))
         yield Step("margin", f"5 points ({MARGIN_CONSTANT})", detail=True)
@@ -226,6 +234,12 @@ def _steps(
     else:
         chosen = cycle.chosen.get(name, ())
         yield from bundle_steps(view, view.movable_bundles_of(name), known.owned(name), chosen)
+
+
+def _under(cycle: _Cycle, threshold: float) -> str:
+    """Return which brokers are under the lower boundary."""
+    bound = cycle.average - threshold
+    return under_text([name for name, used in cycle.usage.items() if used < bound], "it")
 
 
 def _smoothing(one: Mix, kept: float, places: int) -> str:

@@ -30,6 +30,13 @@ CONSTANT = {
 }
 """Constants that releases use instead of settings that they lack, by the setting's name."""
 
+CONSTANT_NAME = {
+    MAX_SHARE: "UniformLoadShedder.MAX_UNLOAD_PERCENTAGE",
+    MIN_UNLOAD["msgRate"]: "UniformLoadShedder.MIN_UNLOAD_MESSAGE",
+    MIN_UNLOAD["msgThroughput"]: "UniformLoadShedder.MIN_UNLOAD_THROUGHPUT",
+}
+"""Name of each of these constants in the source."""
+
 THRESHOLDS = {
     "msgRate": (RATE_THRESHOLD, "%"),
     "msgThroughput": (THROUGHPUT_THRESHOLD, "times as much"),
@@ -100,8 +107,24 @@ def _setting(view: ClusterView, name: str) -> float:
     return view.known.number(name)
 
 
+def _name(view: ClusterView, setting: str) -> str:
+    """Return the setting, or the constant that the release uses in its place."""
+    return CONSTANT_NAME[setting] if view.known.way("uniform-settings") == "constants" else setting
+
+
 def _need(view: ClusterView, spread: _Spread) -> int:
-    return to_int((spread.most - spread.least) * _setting(view, MAX_SHARE))
+    return to_int(_part(view, spread))
+
+
+def _part(view: ClusterView, spread: _Spread) -> float:
+    """Return the share of the difference that is to move, before it becomes an int."""
+    return (spread.most - spread.least) * _setting(view, MAX_SHARE)
+
+
+def _whole(view: ClusterView, spread: _Spread) -> str:
+    """Return how the amount to move becomes an int."""
+    cut = _part(view, spread) >= INT
+    return f"cut at the greatest int, {INT - 1}" if cut else "in whole numbers"
 
 
 def _apart(view: ClusterView, kind: str) -> _Spread:
@@ -228,15 +251,16 @@ def _steps(view: ClusterView, decision: _Decision, name: str) -> Iterator[Step]:
     share = plain(Fraction(_setting(view, MAX_SHARE)))
     apart = f"{written(Fraction(spread.most))} and {written(Fraction(spread.least))}"
     need = written(Fraction(decision.need))
-    yield Step("share", f"{share} ({MAX_SHARE})", detail=True)
+    yield Step("share", f"{share} ({_name(view, MAX_SHARE)})", detail=True)
     part = f"{share} of what lies between {apart}"
-    yield Step("to move", f"{part}, in whole numbers: {need} ({place('uniform-share')})")
+    yield Step("to move", f"{part}, {_whole(view, spread)}: {need} ({place('uniform-share')})")
     other = next(one for one in MIN_UNLOAD if one != kind)
     if decision.enough and decision.need < decision.least:
         beside = WRITTEN[other](Fraction(_need(view, decision.spreads[other])))
         yield Step("enough", f"by the other measure: {beside} ({place('uniform-settings')})")
     if not decision.enough:
-        least = f"less than the {written(Fraction(decision.least))} of {MIN_UNLOAD[kind]}"
+        setting = _name(view, MIN_UNLOAD[kind])
+        least = f"less than the {written(Fraction(decision.least))} of {setting}"
         yield from keep_all_steps(view, name, f"{least} ({place('uniform-share')})")
     elif len(known.owned(name)) <= 1:
         yield from keep_all_steps(

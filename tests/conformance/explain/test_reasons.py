@@ -21,7 +21,10 @@ def usage(percent, of="cpu"):
     ("usages", "boundary"),
     [
         ((10, 0), "5 - 10 = -5 %: no broker is under it"),
-        ((40, 40, 0), "26.67 - 15 = 11.67 %: no broker with two bundles is over it"),
+        (
+            (40, 40, 0),
+            "26.67 - 15 = 11.67 %: b2 is under it; no broker with two bundles is over it",
+        ),
     ],
 )
 def test_a_release_says_why_an_idle_broker_relieves_none(explain, usages, boundary):
