@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pulsar_conformance.fixtures as fixtures
 from pulsar_conformance.fixtures import Example
-from pulsar_conformance.specs import load
+from pulsar_conformance.specs import Rule, load
 from pulsar_conformance.specs.lines import read_sheet
 from pulsar_conformance.specs.text import as_sentence, enumerated
 
@@ -27,6 +27,9 @@ MAX_COUNT = 4
 NUMBER = re.compile(r"(?<![\w.#])\d+(?:\.\d+)?(?![\w.]*_)")
 
 
+OWN_WORDS = "which are in the suite's own words"
+
+
 @cache
 def stated_numbers() -> Mapping[str, Mapping[str, Sequence[float]]]:
     """Return the numbers that the documents state, by document and section. Errors: `SpecError`."""
@@ -37,20 +40,26 @@ def stated_numbers() -> Mapping[str, Mapping[str, Sequence[float]]]:
 
 
 def origin_sentences(example: Example) -> Iterator[str]:
-    """Yield sentences on the example's section, its numbers, and rules that no document states."""
+    """Yield sentences on the example's section, on where its rules are stated, and on its
+    numbers.
+    """
     rules = [load().rules[one] for one in example.rules]
-    observed = [rule for rule in rules if rule.provenance == "observed" and not rule.sources]
-    document = load().documents[example.document]
-    section = f", section “{example.section}”" if example.section else ""
-    stated_in = "Source of these rules, which are in the suite's own words"
-    word = stated_in if len(observed) < len(rules) else "About"
-    yield f"{word}: {document.title}, Pulsar {document.version}{section}, <{document.url}>."
-    yield from (f"No document states {rule.id}. {as_sentence(rule.why or '')}" for rule in observed)
+    sourced = [rule for rule in rules if rule.sources]
+    place = _place(example.document, [example.section])
+    if sourced and all(_states(example, one) for one in sourced):
+        yield f"Source of these rules, {OWN_WORDS}: {place}."
+    else:
+        yield f"About: {place}."
+        found: dict[str, list[str]] = {}
+        for rule in sourced:
+            found.setdefault(_source(example, rule), []).append(rule.id)
+        each = "; ".join(f"for {enumerated(ids)}, {source}" for source, ids in found.items())
+        if each:
+            where = "in this document unless another is named"
+            yield f"Source of these rules, {OWN_WORDS}, {where}: {each}."
     for rule in rules:
-        stating = [load().documents[one.document] for one in rule.sources]
-        if rule.provenance == "observed" and stating and document not in stating:
-            first = stating[0]
-            yield f"{rule.id} is stated by {first.title}, Pulsar {first.version}, <{first.url}>."
+        if not rule.sources:
+            yield f"No document states {rule.id}. {as_sentence(rule.why or '')}"
     used = {float(one) for line in example.arithmetic for one in NUMBER.findall(line)}
     stated = stated_numbers().get(example.document, {}).get(example.section, ())
     both = [f"{one:g}" if one < 10**6 else str(one) for one in stated if one in used]
@@ -62,3 +71,43 @@ def origin_sentences(example: Example) -> Iterator[str]:
         yield f"{enumerated(both)} {also}{others}."
     elif max(used, default=0) > MAX_COUNT and not asks_defaults:
         yield f"The numbers are {OWN}."
+
+
+def _states(example: Example, rule: Rule) -> bool:
+    """True if the example's section, or its document if it names no section, states a rule."""
+    return any(
+        one.document == example.document and example.section in ("", one.section)
+        for one in rule.sources
+    )
+
+
+def _source(example: Example, rule: Rule) -> str:
+    """Return where a rule is stated: in the example's section, elsewhere in its document, or in
+    another document, if possible one of the same major version.
+    """
+    if _states(example, rule):
+        return "this section"
+    documents = [one.document for one in rule.sources]
+    own = example.document in documents
+    major = _major(example.document)
+    alike = next((one for one in documents if _major(one) == major), documents[0])
+    document = example.document if own else alike
+    sections = [*dict.fromkeys(one.section for one in rule.sources if one.document == document)]
+    return _sections(sections) if own else _place(document, sections)
+
+
+def _major(document: str) -> str:
+    return str(load().documents[document].version).partition(".")[0]
+
+
+def _place(document: str, sections: Sequence[str]) -> str:
+    """Return a document with its version, sections and address."""
+    known = load().documents[document]
+    within = f", {named}" if (named := _sections(sections)) else ""
+    return f"{known.title}, Pulsar {known.version}{within}, <{known.url}>"
+
+
+def _sections(names: Sequence[str]) -> str:
+    """Return sections in quotes; empty for a document without sections."""
+    quoted = [f"“{one}”" for one in names if one]
+    return f"section{'s' if quoted[1:] else ''} {enumerated(quoted)}" if quoted else ""

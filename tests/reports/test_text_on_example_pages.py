@@ -70,3 +70,43 @@ def test_an_example_at_a_threshold_names_the_rule_that_rounding_keeps_from_judgi
     """At a threshold, rounding may decide, so UNIFORM-02 explains the answer without judging it."""
     assert "UNIFORM-02" not in fixtures.example_named(name).rules
     assert "by the words of UNIFORM-02 nothing is shed" in example_on_page(name)
+
+
+SOURCE = "Source of these rules, which are in the suite's own words"
+ELSEWHERE = "section “Shed load automatically”"
+WRITTEN = "section “Shed load automatically”, <https://pulsar.apache.org/docs/2.10.x/"
+IN_CONCEPTS = "for BUNDLE-13, Concepts, Pulsar 4.2, section “Step 3: split bundles by boundaries”"
+
+
+@pytest.mark.parametrize(
+    ("name", "section", "source"),
+    [
+        ("overload-95-over-85", None, "Load balance across brokers, Pulsar 3.0, section “Shed"),
+        ("overload-15-percent-of-the-messages", "OverloadShedder", f"for OVERLOAD-02, {ELSEWHERE}"),
+        (
+            "overload-margin-falls-short",
+            "OverloadShedder",
+            f"for OVERLOAD-01, this section; for OVERLOAD-02 and OVERLOAD-03, {ELSEWHERE}.",
+        ),
+        ("shed-unmeasured-binary", "Bundle Data", "for SHED-07, Load balance across Pulsar"),
+        ("shed-unmeasured-binary", "Bundle Data", WRITTEN),
+        ("bundle-last-hash", "Dynamic assignments", IN_CONCEPTS),
+    ],
+)
+def test_the_source_of_a_rule_is_the_section_that_states_it(name, section, source):
+    shown = example_on_page(name)
+    [line] = [one for one in shown.splitlines() if one.startswith(SOURCE)]
+    assert source in line
+    about = [one for one in shown.splitlines() if one.startswith("About: ")]
+    assert len(about) == (0 if section is None else 1)
+    assert all(f", section “{section}”, <" in one for one in about)
+
+
+def test_a_page_names_no_section_as_the_source_of_a_rule_that_it_does_not_state():
+    for example in fixtures.examples():
+        shown = example_on_page(example.id)
+        if "\nAbout: " in shown:
+            continue
+        for rule in (specs.load().rules[one] for one in example.rules):
+            places = [(one.document, one.section) for one in rule.sources]
+            assert not places or (example.document, example.section) in places, example.id
