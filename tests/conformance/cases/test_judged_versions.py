@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from pulsar_conformance.conformance.catalogue import OPERATIONS
 from pulsar_conformance.conformance.commands.main import main
 from pulsar_conformance.specs.broker import broker_data, broker_settings
 from pulsar_conformance.specs.judged import judged_version
@@ -49,6 +50,14 @@ def test_each_judged_version_is_in_the_guide_and_names_what_exists():
         for name, taken in entry.get("ways", {}).items():
             assert taken in load().ways[name].alternatives
             assert taken != load().ways_of(entry["profile"])[name]
+
+
+def test_the_guide_says_which_classes_answer_each_operation():
+    """All operations of the protocol except for stories, which only a cluster answers."""
+    guide = (ROOT / "reports/site/guides/released-pulsar.md").read_text("utf-8")
+    table = guide.partition("## Which classes answer")[2].partition("\n## ")[0]
+    rows = [one.split(" | ")[0] for one in table.splitlines() if one.startswith("| `")]
+    assert {*re.findall(r"`([\w.]+)`", " ".join(rows))} == {*OPERATIONS} - {"cluster.replay"}
 
 
 def test_each_other_published_release_is_judged():
