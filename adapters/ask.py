@@ -4,12 +4,15 @@ them.
 
 import argparse
 import os
+import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TextIO
+from types import FrameType
+from typing import NoReturn, TextIO
 
 from pulsar_conformance.adapters.arguments import (
     DEFAULT_PROFILE,
@@ -34,6 +37,9 @@ from pulsar_conformance.specs.unused import unused_parts
 
 FIELDS_OF_SAVED_CASES = frozenset({"profile", "readings", "rule", "ways"})
 """Fields that the suite adds to saved cases; they are not part of the question."""
+
+FIRST_SIGNAL_STATUS = 128
+"""Exit status of a shell's command that a signal ended, without the signal's number."""
 
 
 @dataclass
@@ -254,11 +260,32 @@ def _positive(text: str) -> int:
     return number
 
 
+@contextmanager
+def _ending_children_on_sigterm() -> Iterator[None]:
+    """End the interpreter on SIGTERM within the block, as by `sys.exit`, so that it ends its
+    children; one that waits for a debugger does not notice that its input has ended.
+    """
+
+    def end(number: int, _frame: FrameType | None) -> NoReturn:
+        sys.exit(FIRST_SIGNAL_STATUS + number)
+
+    former = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, former)
+
+
 def run(args: argparse.Namespace) -> int:
     """Print the answers, then the last lines of the implementation's standard error.
 
     Return 0, or 2 if questions were invalid.
     """
+    with _ending_children_on_sigterm():
+        return _print_answers(args)
+
+
+def _print_answers(args: argparse.Namespace) -> int:
     bad = 0
     try:
         check_name(args.adapter)

@@ -1,15 +1,18 @@
 """A child process with three pipes that exchanges lines within time and size limits."""
 
 import os
+import re
 import selectors
 import signal
 import subprocess
+import sys
 import time
 import weakref
 from collections.abc import Sequence
 from contextlib import suppress
 
 from pulsar_conformance.adapters import descendants
+from pulsar_conformance.specs.text import printable
 
 POLL_SECONDS = 0.05
 """Maximum seconds until a child's exit is noticed while its pipes are still open."""
@@ -20,6 +23,9 @@ TAIL_READS = 64
 
 TAIL_BYTES, TAIL_LINES, TAIL_WIDTH = 8192, 20, 300
 """Number of bytes of standard error to keep, and of lines and columns to show."""
+
+DEBUGGER_LINE = re.compile(rb"^(Listening for transport [^\r\n]*)\r?\n", re.MULTILINE)
+"""Line that a Java virtual machine prints when a debugger can attach; it may wait for that."""
 
 TERMINATE_SECONDS = 1.0
 """Seconds between the signal to end and the signal to kill the process group."""
@@ -75,6 +81,7 @@ class Child:
         self._unread_bytes = 0
         self._lines: list[bytes] = []
         self._tail = b""
+        self._debuggable = False
         self._selector = selectors.DefaultSelector()
         for descriptor in (self._in, self._out, self._err):
             os.set_blocking(descriptor, False)
@@ -202,6 +209,10 @@ class Child:
     def _read_error(self) -> bool:
         chunk = self._read(self._err)
         self._tail = (self._tail + chunk)[-TAIL_BYTES:]
+        if not self._debuggable and (found := DEBUGGER_LINE.search(self._tail)):
+            self._debuggable = True
+            # An IDE offers to attach where this is a line of its own.
+            print(printable(found[1].decode(errors="replace")), file=sys.stderr, flush=True)
         return bool(chunk)
 
     def _discard(self, seconds: float) -> None:

@@ -12,6 +12,9 @@ from pathlib import Path
 MIN_JAVA_VERSION = 17
 """Minimum version of Java for Spark and for released Pulsar."""
 
+JAVA_OPTION_VARIABLES = frozenset({"JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS"})
+"""Environment variables with options for every Java virtual machine, such as a debugger's."""
+
 SPARK_VERSION = 4
 SPARK_EXTRA = "pip install '.[spark]'"
 
@@ -19,10 +22,20 @@ SPARK_EXTRA = "pip install '.[spark]'"
 def major_version(program: str, *arguments: str) -> int | None:
     """Return the major version that a program prints; for Go, the minor version. None if
     unknown.
+
+    A Java virtual machine that is asked for its version does not wait for a debugger.
     """
+    environment = {
+        name: value for name, value in os.environ.items() if name not in JAVA_OPTION_VARIABLES
+    }
     try:
         done = subprocess.run(
-            [program, *arguments], capture_output=True, text=True, timeout=30, check=False
+            [program, *arguments],
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=30,
+            check=False,
         )
     except (OSError, subprocess.TimeoutExpired):
         return None

@@ -108,6 +108,9 @@ def main():
     if BUG == "exits_at_once":
         print("no licence found", file=sys.stderr)
         sys.exit(5)
+    if BUG == "waits_for_a_debugger":
+        print("Listening for transport dt_socket at address: 5005", file=sys.stderr, flush=True)
+        time.sleep(60)
     if BUG == "ignores_sigterm_and_hangs":
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         hang()
