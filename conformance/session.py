@@ -105,14 +105,44 @@ def rules_reached(run: Run, rules: Sequence[specs.Rule]) -> tuple[specs.Rule, ..
     return tuple(rule for rule in rules if run.verdict(rule).verdict not in NOT_JUDGING)
 
 
+def answer_is_all_demanded(run: Run, rules: Sequence[specs.Rule]) -> bool:
+    """True if a replayed case that no rule reaches has the answer that every legal case needs.
+
+    The case would fail without that answer. False if only some rules were chosen: another one may
+    have failed on the case.
+    """
+    if run.plan.replay is None or run.plan.rules:
+        return False
+    trial, judged = run.plan.replay, run.judge()
+    missing = [{"failed": "no answer"} for _ in trial.questions]
+    return any(
+        run.verdict(rule).verdict == "unexercised"
+        and judged.implementation.evaluator.judge(rule.id, trial, missing).unanswered
+        and not any(
+            "failed" in one for _, given in judged.findings[rule.id].answered for one in given
+        )
+        for rule in rules
+    )
+
+
+ANSWERED = "it is answered now, and no rule of {profile} demands more of this case"
+"""Reason why a case is fixed that failed for want of an answer."""
+
+
 def why_no_rule_applies(run: Run, rules: Sequence[specs.Rule]) -> str:
     """Return a message saying that no rule applies to a replayed case, and why.
 
-    The reason is the most frequent one among the rules.
+    If the rules have several reasons, the message gives the most frequent one, and of how many
+    rules it is the reason. If the case only needs an answer, the message says that it has one.
     """
     if not rules:
         return f"{run.name}: no chosen rule of {run.profile} judges this case"
-    [(why, _)] = Counter(run.verdict(rule).why for rule in rules).most_common(1)
+    if answer_is_all_demanded(run, rules):
+        return f"{run.name}: {ANSWERED.format(profile=run.profile)}"
+    reasons = Counter(run.verdict(rule).why for rule in rules)
+    [(why, count)] = reasons.most_common(1)
+    if len(reasons) > 1:
+        why = f"for {count} of them: {why}"
     if len(rules) == 1:
         judged = f"the only chosen rule of {run.profile} does not apply to this case"
     else:

@@ -13,7 +13,9 @@ from pulsar_conformance.conformance.common.events import Verdict, ignore_event
 from pulsar_conformance.conformance.engine.plan import BadPlan, NothingToJudge, Plan, UnusableCase
 from pulsar_conformance.conformance.engine.run import Run
 from pulsar_conformance.conformance.session import (
+    ANSWERED,
     Session,
+    answer_is_all_demanded,
     rules_reached,
     why_no_rule_applies,
 )
@@ -79,6 +81,9 @@ def _outcome(file: str, run: Run) -> ReplayOutcome:
     verdicts = [run.verdict(rule) for rule in rules_reached(run, run.rules)]
     word, telling = _word(verdicts)
     if word == "UNJUDGED" and not telling:
+        if answer_is_all_demanded(run, run.rules):
+            said = ANSWERED.format(profile=run.profile)
+            return ReplayOutcome(file, "FIXED", run.name, run.profile, why=said)
         return ReplayOutcome(
             file, word, run.name, run.profile, why=why_no_rule_applies(run, run.rules)
         )

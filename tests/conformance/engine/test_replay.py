@@ -49,6 +49,28 @@ def test_only_rules_that_the_case_reaches_have_a_verdict():
     assert f"{len(verdicts)} verdicts: {len(verdicts)} pass; {len(verdicts)} cases judged" in out
 
 
+def test_a_case_that_only_needs_an_answer_is_fixed_once_it_has_one():
+    plain = {"brokers": {"b1": {}, "b2": {"cpu": {"usage": 1, "limit": 1}}}}
+    question = {"ask": "shed.select", "case": {**QUIET, **plain, "strategy": "org.example.Mine"}}
+    status, out, verdicts = replayed(question, "--adapter", "python:standins.nulls:Nothing")
+    said = "it is answered now, and no rule of documented-3.0 demands more of this case"
+    assert (status, verdicts) == (0, [])
+    assert f"Nothing: {said}" in out
+    Path("cases").mkdir()
+    Path("case.json").rename("cases/case.json")
+    done = replayed_folder("--adapter", "python:standins.nulls:Nothing")
+    assert done.stdout.startswith("FIXED    cases/case.json\n")
+    assert said in " ".join(done.stdout.split())
+    chosen = replayed_folder("--adapter", "python:standins.nulls:Nothing", "--rules", "SHED-16")
+    assert "UNJUDGED cases/case.json" in chosen.stdout
+    raises = "def shed_select(self, case):\n        raise ValueError"
+    Path("mine.py").write_text(
+        f"from standins.nulls import Nothing\nclass Raises(Nothing):\n    {raises}\n"
+    )
+    failing = replayed_folder("--adapter", "python:mine:Raises")
+    assert "FIXED" not in failing.stdout
+
+
 @pytest.mark.parametrize("workers", [(), ("--", "-n", "2")])
 def test_a_case_that_reaches_no_rule_is_reported_in_one_sentence(workers):
     question = {"ask": "shed.select", "case": QUIET}
@@ -66,7 +88,8 @@ def test_who_does_not_offer_the_operation_is_reported_beside_the_verdicts_of_oth
     assert status == 0
     assert {one["implementation"] for one in verdicts} == {"reference"}
     [said] = [line for line in out.splitlines() if line.startswith("broken: ")]
-    assert said.endswith("applies to this case (it does not offer bundles.split)")
+    assert " applies to this case (for " in said
+    assert said.endswith(" of them: it does not offer bundles.split)")
 
 
 def test_a_broken_rule_fails_and_one_that_holds_on_one_case_is_no_stale_deviation():
@@ -133,13 +156,13 @@ def test_every_case_of_a_folder_is_reported_as_fixed_failed_or_unusable():
         ("usage", "FIXED"),
         ("split", "FAILED"),
         ("split", "FIXED"),
-        ("story", "UNJUDGED"),
-        ("story", "UNJUDGED"),
+        ("story", "FIXED"),
+        ("story", "FIXED"),
         ("cut", "ERROR"),
     ]
     assert {one["profile"] for one in told[:2]} == {"documented-2.10"}
     assert "USAGE-01" in told[0]["rules"]
-    assert "7 replayed: 2 FIXED, 2 FAILED, 2 UNJUDGED, 1 ERROR\n" in done.stdout
+    assert "7 replayed: 4 FIXED, 2 FAILED, 1 ERROR\n" in done.stdout
     assert "ERROR    cases/cut.json\n" in done.stdout
     assert not STREAM.exists()
 
