@@ -14,7 +14,7 @@ from rich.cells import cell_len
 WORDS = {
     "error": "error",
     "fail": "FAIL",
-    "unexpected_pass": "stale deviation",
+    "unexpected_pass": "unexpected pass",
     "warning": "warn",
     "known_deviation": "deviation",
     "unexercised": "unexercised",

@@ -247,6 +247,15 @@ def stale(rule, was):
     return {**verdict(rule, "mine", word="unexpected_pass"), "why": why}
 
 
+@pytest.mark.parametrize("was", ["pass", "not applicable"])
+def test_a_listed_rule_that_is_not_broken_is_an_unexpected_pass(was):
+    lines = stream(["mine"], ["documented-3.0"], [stale("OVERLOAD-02", was)])
+    said = " ".join(" ".join(table.verdict_tables(lines)).split())
+    assert "1 unexpected pass" in said
+    assert f"listed as a known deviation, but {was}" in said
+    assert "stale" not in said
+
+
 def test_the_result_ends_with_what_else_fails_the_run():
     held = verdict("SHED-01", "mine")
     text = "mine breaks 0 of 2 rules that apply to it; "
