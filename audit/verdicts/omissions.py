@@ -1,5 +1,5 @@
-"""Cycles in which a release would have unloaded bundles, but no unload is recorded and no rule is
-broken.
+"""Cycles in which a broker unloaded nothing although a release would have unloaded bundles of it,
+and no rule is broken. Other brokers may have unloaded bundles in the same cycle.
 
 Some rules of the documents do not hold for a release. THRESHOLD-01 is one, because the release
 keeps bundles that the documents unload. The release's own arithmetic still says what it would have
