@@ -23,6 +23,7 @@ from pulsar_conformance.audit.tables.formatting import precise_utc
 from pulsar_conformance.audit.tables.last_reports import RHYTHM_INTERVALS, SILENT_AFTER
 from pulsar_conformance.audit.verdicts import cases, extensible, transfers
 from pulsar_conformance.audit.verdicts.arithmetic import arithmetic_lines, difference_from_recorded
+from pulsar_conformance.audit.verdicts.moves import moment_before_move
 from pulsar_conformance.audit.verdicts.verdict_lines import judging_rules_text, verdict_lines
 from pulsar_conformance.conformance.cases.load_reports import TOP
 from pulsar_conformance.conformance.cases.setting_types import Entry
@@ -289,34 +290,17 @@ def _cycle_lines(
     yield f"cycle of {cycle}"
     told = list(verdict_lines(tables["verdicts"].where(this), tables["findings"].where(this)))
     yield from told
-    decided, before = this, _cycle_before_move(tables, asked, cluster, this)
-    if before:
+    went = asked.select(tables["unloads"].where(this))
+    shown, moment = moment_before_move(tables, went, cluster, cycle, asked.at) or (cycle, "")
+    decided = this
+    if shown != cycle:
         yield "  the reports of this cycle already show the move, so the previous cycle is shown:"
-        at = F.col("cycle") == F.lit(before).cast("timestamp")
+        at = F.col("cycle") == F.lit(shown).cast("timestamp")
         decided = (F.col("cluster") == cluster) & at
-    unlike = yield from _arithmetic_lines(tables, plan, asked, decided, this)
+    unlike = yield from _arithmetic_lines(tables, plan, asked, decided, this, moment)
     if unlike and not told:
         who = judging_rules_text(tables["verdicts"].where(this))
         yield from ("", *paragraph(f"{unlike}; {who}", 2))
-
-
-def _cycle_before_move(tables: Tables, asked: Inquiry, cluster: str, this: Column) -> str:
-    """Return the last cycle in which a broker still had the bundles that it unloads in `this`
-    cycle.
-
-    Empty if the broker has them in `this` cycle, if no earlier cycle is known, or if the inquiry
-    gives a time. Imported reports show an unload only when the next report lacks the bundle; the
-    cycle then has no moment before the unload.
-    """
-    if asked.at is not None:
-        return ""
-    went = asked.select(tables["unloads"].where(this))
-    went = went.select("bundle", "broker", F.col("at").alias("gone")).distinct()
-    mine = tables["bundle_averages"].where(F.col("cluster") == cluster)
-    held = mine.join(F.broadcast(went), ["bundle", "broker"])
-    if not held.where(this).isEmpty():
-        return ""
-    return next(iter(_last_cycles(held.where("moment < gone"), 1)), "")
 
 
 def _is_recorded(tables: Tables, this: Column) -> bool:
@@ -326,9 +310,11 @@ def _is_recorded(tables: Tables, this: Column) -> bool:
 
 
 def _arithmetic_lines(
-    tables: Tables, plan: AuditPlan, asked: Inquiry, this: Column, moved: Column
+    tables: Tables, plan: AuditPlan, asked: Inquiry, this: Column, moved: Column, moment: str
 ) -> Generator[str, None, str]:
     """Yield the derivation of a cycle's case, as far as it concerns the bundle or broker.
+
+    It is computed at `moment`, if one is given.
 
     Return how a release's arithmetic differs from the unloads recorded in the cycle `moved`; empty
     if it does not differ, or if the audit does not judge by a release. A cycle that is not recorded
@@ -343,6 +329,11 @@ def _arithmetic_lines(
     recorded = _is_recorded(tables, this)
     itself = F.max(F.when(F.lit(recorded) & (F.col("moment") == F.col("cycle")), F.col("moment")))
     last = seen.agg(F.coalesce(itself, F.max("moment")).alias("moment"))
+    moved_later = False
+    if moment:
+        shown = F.lit(moment).cast("timestamp").alias("moment")
+        moved_later = not last.where(F.col("moment") > shown).isEmpty()
+        last = last.select(shown)
     keys = moments.join(last, "moment").select(*cases.KEY)
     found = cases.cases_of_keys(keys, moments, tables, plan)
     row = found.select(
@@ -351,7 +342,9 @@ def _arithmetic_lines(
     if row is None:
         yield f"  no report of {asked.subject} is recorded before that time"
         return ""
-    if not row["itself"]:
+    if moved_later:
+        yield f"  computed from what was known at {row['time']}: later reports show the move"
+    elif not row["itself"]:
         why = "no report precedes the cycle" if recorded else "the cycle itself is not recorded"
         yield f"  computed from what was known at {row['time']}, since {why}"
     saved = json.loads(row["case"])
