@@ -256,18 +256,15 @@ def returning_bundles(tables: Tables, cluster: str) -> list[list[Any]]:
     came = came.withColumn("split", F.lit(False))
     known = ("at", "broker", "bundle", "kind", "split")
     rows = [one.select(*known).distinct() for one in (went, came)]
-    course = Window.partitionBy("bundle").orderBy("at", F.desc("kind"))
+    order = ("at", "turn", "broker")
+    course = Window.partitionBy("bundle").orderBy(*order)
     here = F.struct("broker", "kind")
-    both = (
-        rows[0]
-        .unionByName(rows[1])
-        .withColumns(
-            {
-                "before": F.lag(here).over(course),
-                "after": F.lead(here).over(course),
-                "passed": F.unix_seconds("at") - F.unix_seconds(F.lag("at").over(course)),
-            }
-        )
+    both = _with_turns(rows[0].unionByName(rows[1])).withColumns(
+        {
+            "before": F.lag(here).over(course),
+            "after": F.lead(here).over(course),
+            "passed": F.unix_seconds("at") - F.unix_seconds(F.lag("at").over(course)),
+        }
     )
     unload = F.col("kind") == "unloaded"
     twice = (F.col("before") == here) & (~unload | (F.col("passed") <= causes.MAX_SKEW))
@@ -277,13 +274,32 @@ def returning_bundles(tables: Tables, cluster: str) -> list[list[Any]]:
     found = stays.agg(
         F.count_if(unload).alias("times"),
         (F.count(F.lit(1)) > F.countDistinct("broker")).alias("returned"),
-        F.array_sort(F.collect_list(F.struct("at", "broker"))).alias("way"),
+        F.array_sort(F.collect_list(F.struct(*order))).alias("way"),
     )
     found = found.where("returned").orderBy(F.desc("times"), "bundle").limit(MAX_BUNDLES)
     listed = F.slice("way", 1, LISTED_BROKERS)
     way = F.array_join(F.transform(listed, lambda one: one["broker"]), " → ")
     more = F.when(F.size("way") > LISTED_BROKERS, F.lit(" → …")).otherwise(F.lit(""))
     return [list(row) for row in found.select("bundle", "times", F.concat(way, more)).collect()]
+
+
+def _with_turns(rows: DataFrame) -> DataFrame:
+    """Add `turn`, the order of a bundle's records with the same time.
+
+    An unload precedes the assignment to the next broker. If the same broker gets and unloads the
+    bundle at that time, the assignment comes first, unless the broker already had the bundle.
+    """
+    unload = F.col("kind") == "unloaded"
+    earlier = Window.partitionBy("bundle").orderBy(F.unix_micros("at"))
+    earlier = earlier.rangeBetween(Window.unboundedPreceding, -1)
+    last = F.max(F.struct("at", (~unload).alias("assigned"), "broker")).over(earlier)
+    had = F.coalesce(last["assigned"] & (last["broker"] == F.col("broker")), F.lit(False))
+    kinds = F.collect_set("kind").over(Window.partitionBy("bundle", "at", "broker"))
+    passes_on = (F.size(kinds) > 1) & ~had
+    turn = F.when(unload, F.when(passes_on, 2).otherwise(0)).otherwise(
+        F.when(passes_on, 1).otherwise(3)
+    )
+    return rows.withColumn("turn", turn)
 
 
 def _format_time(name: str) -> Column:

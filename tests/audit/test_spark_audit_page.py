@@ -104,6 +104,9 @@ WAYS = {
     "part-in-two-logs": "0s3 2s3 3a3 60u3 63a1",
     "part-that-is-kept": "0s3 1a3 60u3 61a3",
     "part-that-comes-back": "0s3 1a1 60u1 61a3",
+    "unloaded-and-assigned-at-once": "0u1 6a2 60u2 60a1",
+    "assigned-and-unloaded-at-once": "0u1 6a2 6u2 60a3",
+    "all-at-once": "0a1 6u1 6a2 6u2 6a1",
 }
 
 CAUSES = {"u": "shedding", "s": "split"}
@@ -122,8 +125,10 @@ def test_only_bundles_that_came_back_to_a_broker_are_listed(spark):
     tables = {"unloads": every.where("kind != 'a'").drop("kind"), "actions": done}
     assert series.returning_bundles(tables, "eu") == [
         ["back-by-unloads", 3, "b1 → b2 → b1"],
+        ["all-at-once", 2, "b1 → b2 → b1"],
         ["and-back", 2, "b1 → b2 → b1"],
         ["part-that-comes-back", 2, "b3 → b1 → b3"],
+        ["unloaded-and-assigned-at-once", 2, "b1 → b2 → b1"],
         ["kept", 1, "b1 → b1"],
         ["part-that-is-kept", 1, "b3 → b3"],
     ]
