@@ -14,14 +14,22 @@ from pulsar_conformance.audit.input.parsing import ADMIN, SHEDDING, SHUTDOWN, SP
 from pulsar_conformance.audit.input.silver import LOST_UNLOAD
 from pulsar_conformance.audit.pipeline.plan import AuditPlan, GoldTables, Silver
 from pulsar_conformance.audit.tables.names import with_reported_names
+from pulsar_conformance.audit.tables.owners import with_owner
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
+from pyspark.sql.window import WindowSpec
 
 QUICK_SECONDS = 10.0
 """Maximum seconds from a cycle to an unload of unknown cause, and between two such unloads."""
 
 UNLOADING_SECONDS = 60.0
 """Seconds that the unloads of a cycle may take. Pulsar waits at most this long for each bundle."""
+
+SLOW_CYCLE_SECONDS = 600.0
+"""Seconds without any unload after which a cycle unloads no bundle that its broker still has.
+
+In this time, ten unloads in succession would have failed.
+"""
 
 MAX_LEAD = 1.0
 """Maximum seconds by which the record of an unload may precede the cycle that caused it."""
@@ -76,7 +84,8 @@ def unload_rows(silver: Silver, made: GoldTables, _plan: AuditPlan) -> DataFrame
     if not count:
         return shapes.empty_frame(went, COLUMNS)
     evident = _with_reports(silver, _with_namespaces(silver, went, count))
-    owned = _with_owner(silver, went, _with_splits(silver, evident), count)
+    sought = broadcast_few(went.select("cluster", "bundle").distinct(), count)
+    owned = with_owner(silver, sought, _with_splits(silver, evident))
     return _at_cycles(_attribute_to_owners(silver, checkpointed_if_tiny(owned)), made["cycles"])
 
 
@@ -235,46 +244,6 @@ def _with_namespaces(silver: Silver, went: DataFrame, count: int) -> DataFrame:
     )
 
 
-def _with_owner(silver: Silver, went: DataFrame, rows: DataFrame, count: int) -> DataFrame:
-    """Add `owner`, the last owner by reports, records of owners, and assignments.
-
-    The column is null if no owner is known, or if the owner has since reported without the bundle.
-    """
-    sought = broadcast_few(went.select("cluster", "bundle").distinct(), count)
-    owners = silver.contexts.where("kind = 'owners'").select(
-        "cluster", "at", F.explode("owners").alias("owner", "bundles")
-    )
-    claims = (
-        _owner_claims(silver.bundle_samples, F.col("broker")),
-        _owner_claims(silver.actions.where("kind = 'assigned'"), F.col("broker")),
-        owners.select("cluster", "at", F.explode("bundles").alias("bundle"), "owner"),
-        silver.broker_samples.select(
-            "cluster", "at", F.explode("bundles").alias("bundle"), F.col("broker").alias("owner")
-        ),
-    )
-    marks = rows.withColumn("turn", F.lit(1))
-    for one in claims:
-        claimed = one.join(sought, ["cluster", "bundle"], "left_semi").select(
-            "cluster",
-            "bundle",
-            "at",
-            F.struct("at", "owner").alias("claim"),
-            F.lit(0).alias("turn"),
-        )
-        marks = marks.unionByName(claimed, allowMissingColumns=True)
-    course = Window.partitionBy("cluster", "bundle").orderBy("at", "turn")
-    so_far = course.rowsBetween(Window.unboundedPreceding, Window.currentRow)
-    marks = marks.withColumn("claim", F.last("claim", ignorenulls=True).over(so_far))
-    marks = marks.where("turn = 1")
-    dropped = (F.col("claim.owner") == F.col("broker")) & (F.col("claim.at") < F.col("reported"))
-    owner = F.when(~F.coalesce(dropped, F.lit(False)), F.col("claim.owner"))
-    return marks.withColumn("owner", owner).drop("turn", "claim")
-
-
-def _owner_claims(rows: DataFrame, owner: Column) -> DataFrame:
-    return rows.select("cluster", "at", "bundle", owner.alias("owner"))
-
-
 def _at_cycles(rows: DataFrame, ran: DataFrame) -> DataFrame:
     """Return the unloads, repeated for each cycle that may have caused them."""
     cycle = F.struct("cycle", "upto", F.col("logged").alias("recorded")).alias("ran")
@@ -308,6 +277,7 @@ def _at_cycles(rows: DataFrame, ran: DataFrame) -> DataFrame:
     marks = marks.withColumn("gap", F.when(maybe, gap))
     widest = F.max("gap").over(own.rowsBetween(Window.unboundedPreceding, Window.currentRow))
     marks = marks.withColumn("quick", _certainly(widest <= QUICK_SECONDS))
+    marks = marks.withColumn("kept", _was_kept(own))
     each = marks.withColumns(_cause_columns()).withColumn("of", F.explode(_possible_cycles()))
     return each.select(
         "cluster",
@@ -320,6 +290,20 @@ def _at_cycles(rows: DataFrame, ran: DataFrame) -> DataFrame:
         "owner",
         "basis",
     )
+
+
+def _was_kept(own: WindowSpec) -> Column:
+    """True if nothing shows the cause, and the broker still had the bundle so long after the cycle
+    and its previous unload that the cycle did not cause the unload.
+
+    `own` is a window over the unloads that follow a cycle.
+    """
+    shed = F.when((F.col("said") == SHEDDING) | F.col("quick"), _unix_seconds("at"))
+    last = F.last(shed, ignorenulls=True).over(own.rowsBetween(Window.unboundedPreceding, -1))
+    idle = _unix_seconds("had") - F.coalesce(last, _unix_seconds("ran.cycle"))
+    unseen = F.col("early").isNull() | (F.col("early") > MAX_SKEW)
+    unexplained = F.col("said").isNull() & ~F.col("split") & ~F.col("ended") & ~F.col("emptied")
+    return _certainly(F.col("ran.recorded") & unseen & unexplained & (idle > SLOW_CYCLE_SECONDS))
 
 
 def _is_uncertain() -> Column:
@@ -355,9 +339,11 @@ def _cause_columns() -> dict[str, Column]:
         .when(F.col("emptied"), F.lit("its whole namespace was unloaded"))
         .when(shortly & ~guessed, F.lit("a cycle ran just before"))
         .when(guessed, F.lit("no cycle and no cause is recorded"))
+        .when(F.col("kept"), F.lit("its broker still had it long after the last cycle"))
         .otherwise(F.lit("no cycle ran just before, and no cause is recorded"))
     )
     silent = said.isNull() & ~offloaded & ~(explained & ~near & ~skewed & ~guessed)
+    silent = silent & ~F.col("kept")
     return {
         "cause": cause,
         "basis": basis,
@@ -390,7 +376,8 @@ def _possible_cycles() -> Column:
     apart = F.col("ran.recorded") & (F.col("late") > UNLOADING_SECONDS) & ~F.col("quick")
     own = cause(ran, ~shedding | apart)
     return (
-        F.when(~F.col("may_shed"), F.array(cause(ran, F.lit(False))))
+        F.when(F.col("kept"), F.array(cause(none, F.lit(False))))
+        .when(~F.col("may_shed"), F.array(cause(ran, F.lit(False))))
         .when(same, F.array(cause(due, ~shedding)))
         .when(either & ran.isNull(), F.array(cause(due, ~shedding)))
         .when(either, F.array(cause(due, F.lit(True)), cause(ran, F.lit(True))))

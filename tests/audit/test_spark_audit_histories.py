@@ -177,6 +177,7 @@ def test_what_is_wrong_is_found_and_nobody_else_is_accused(audited, history):
     undecided = by_cycle(rows, ("undecided",))
     for at, rules in history.get("undecided", {}).items():
         assert set(rules) <= undecided[float(at)], shown
+    assert not undecided.keys() & set(history.get("certain", ())), shown
     for rule, root in history.get("follows", {}).items():
         assert {row["follows"] for row in rows if row["rule"] == rule and row["follows"]} == {root}
 
