@@ -141,7 +141,7 @@ def the_same_topic_stays_in_its_bundle(
     first, second = _both(asked, expect)
     same = first.case["boundaries"] == second.case["boundaries"]
     expect.given(same, "the bundles are the same")
-    for topic in first.by_topic.keys() & second.by_topic.keys():
+    for topic in sorted(first.by_topic.keys() & second.by_topic.keys()):
         expect.reached()
         expect.equal(second.by_topic[topic], first.by_topic[topic], f"bundle of {topic}")
 
@@ -153,7 +153,7 @@ def finer_bundles_nest(asked: Sequence[Asked[Locating, Located]], expect: Expect
     finer = set(coarse.case["boundaries"]) <= set(fine.case["boundaries"])
     expect.given(finer, "the second list of boundaries is finer")
     _no_partitions(coarse.case["topics"], expect)
-    for topic in coarse.by_topic.keys() & fine.by_topic.keys():
+    for topic in sorted(coarse.by_topic.keys() & fine.by_topic.keys()):
         outer, inner = coarse.by_topic[topic], fine.by_topic[topic]
         expect.reached()
         nests = _parse_range(outer, expect).covers(_parse_range(inner, expect))
@@ -224,7 +224,7 @@ def bundles_are_independent(asked: Sequence[Asked[Locating, Located]], expect: E
     before, after = _both(asked, expect)
     _no_partitions(before.case["topics"], expect)
     kept = {part.name for part in before.case.ranges} & {part.name for part in after.case.ranges}
-    for topic in before.by_topic.keys() & after.by_topic.keys():
+    for topic in sorted(before.by_topic.keys() & after.by_topic.keys()):
         bundle = before.by_topic[topic]
         if expect.reached(bundle in kept):
             expect.equal(after.by_topic[topic], bundle, f"bundle of {topic}")

@@ -113,7 +113,12 @@ def told_apart(
 
 
 def readable(value: object) -> str:
-    """Format lists, mappings, booleans and None as JSON, and other values as plain text."""
+    """Format lists, sets, mappings, booleans and None as JSON, and other values as plain text.
+
+    A set is sorted, so that a message is the same whenever a case is judged again.
+    """
+    if isinstance(value, set | frozenset):
+        value = sorted(value, key=str)
     is_json = value is None or isinstance(value, bool | list | tuple | dict)
     return json.dumps(value, ensure_ascii=False, default=str) if is_json else str(value)
 
