@@ -59,7 +59,7 @@ enough before its record, `surely_moved` shows that the grace period may be over
 RECORDED = "recorded"
 """Value of `basis` for an unload with a recorded cause."""
 
-NOT_ITS_OWN = "unloaded, though the broker did not report it"
+NOT_ITS_OWN = "unloaded, though not in the broker's last report"
 
 
 def decisions_table(_silver: Silver, made: GoldTables, _plan: AuditPlan) -> DataFrame:

@@ -14,6 +14,7 @@ from pulsar_conformance.audit.pipeline.summary import RULES_AT_OTHER_TIMES, UNDE
 from pulsar_conformance.audit.tables import cycles
 from pulsar_conformance.audit.tables.formatting import precise_utc
 from pulsar_conformance.audit.verdicts import extensible, transfers, verdicts
+from pulsar_conformance.audit.verdicts.checks.shed import OWNER_UNKNOWN
 from pulsar_conformance.audit.verdicts.missing_settings import NOT_RECORDED
 from pulsar_conformance.specs.text import NO_BREAK, WIDTH, cut, paragraph
 from pyspark.sql import DataFrame
@@ -30,6 +31,7 @@ OPEN_POINTS = (
         verdicts.UNCERTAIN_UNLOAD,
         verdicts.IN_ANOTHER_VIEW,
         verdicts.MAY_HAVE_TO_STAY,
+        OWNER_UNKNOWN,
     ),
     *(
         cycles.NO_LEADER,

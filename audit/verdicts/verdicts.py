@@ -17,6 +17,7 @@ from pulsar_conformance.audit.verdicts import cases, missing_settings, splits
 from pulsar_conformance.audit.verdicts.checks import BOUND_CHECKS, CHECKS
 from pulsar_conformance.audit.verdicts.checks.acts import summarize_brokers
 from pulsar_conformance.audit.verdicts.checks.facts import facts
+from pulsar_conformance.audit.verdicts.checks.shed import OWNER_UNKNOWN
 from pulsar_conformance.audit.verdicts.judging import BY_ORDER, judge_cycles
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -253,6 +254,8 @@ def _evidence() -> Column:
         .when(F.col("times") < F.col("looked"), F.lit(ALLOWED_AT_OTHER_MOMENT))
         .when(F.col("sure") < F.col("looked"), _view_difference())
     )
+    # No record of what is in doubt would decide a verdict that depends on the owner.
+    why = F.when(~F.endswith("evidence", F.lit(OWNER_UNKNOWN)), F.coalesce("doubt", doubt))
     return F.when(F.col("times") == 0, F.concat(F.lit("as required of "), about)).otherwise(
-        F.concat_ws("; ", "evidence", F.coalesce("doubt", doubt))
+        F.concat_ws("; ", "evidence", why)
     )

@@ -235,7 +235,7 @@ def test_every_choice_is_explained(made):
     assert every[5.0, bundle(2), "b1"] == "enough already gone: 26 B/s of 8 B/s"
     assert every[5.0, bundle(4), "b2"] == "broker not over its threshold"
     assert every[10.0, bundle(3), "b1"] == "recently unloaded (4.9 min ago)"
-    assert every[15.0, bundle(5), "b1"] == "unloaded, though the broker did not report it"
+    assert every[15.0, bundle(5), "b1"] == "unloaded, though not in the broker's last report"
 
 
 def test_what_is_kept_is_what_was_chosen_or_unloaded(made):

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.spark
 assert spark
 FIRST, LAST = (datetime(2026, 11, 26, 13, minute, tzinfo=UTC) for minute in (12, 13))
 IDLE = ("OVERLOAD-04", "undecided", "b1 shed a; it is at 0 %")
-BUSY = ("SHED-02", "undecided", "b1 shed a, which it did not report; it is at 6 %")
+BUSY = ("SHED-02", "undecided", "b1 shed a, not in its last report; it is at 6 %")
 KEPT = ("OVERLOAD-01", "allowed", "b1 is at 6 %")
 
 

@@ -21,11 +21,12 @@ UNLOADED_BUNDLES_TYPE = (
 VIEW_TYPE = (
     f"sure boolean, most_kept double, kept bigint, answered bigint, perhaps bigint, "
     f"unweighed bigint, out {UNLOADED_BUNDLES_TYPE}, "
-    "alien array<string>, gone array<string>"
+    "alien array<string>, ownerless array<string>, gone array<string>"
 )
 """Spark type of a view. `perhaps` is the number of unloads that the view leaves out. `unweighed` is
 the number of unloads of bundles that the broker owned without having reported their traffic.
-`alien` are unloaded bundles that it did not own. `gone` are all unloaded bundles.
+`alien` are unloaded bundles that it did not own, and `ownerless` those of them whose owner is not
+known. `gone` are all unloaded bundles.
 """
 
 COLUMNS = (
@@ -111,7 +112,8 @@ def _unload_columns() -> list[Column]:
     sure = F.filter("done", lambda at: ~F.array_contains("doubtful", at))
     claimed = F.coalesce("claimed", F.lit(False))
     alien = ~own & unloaded & ~claimed
-    alien_surely = alien & F.col("claimed").isNotNull()
+    ownerless = alien & F.col("claimed").isNull()
+    alien_surely = alien & ~ownerless
     both = {
         "": (F.col("done"), unloaded, alien),
         "sure_": (sure, unloaded & (F.size(sure) > 0), alien_surely),
@@ -123,11 +125,14 @@ def _unload_columns() -> list[Column]:
         names = F.array_repeat("bundle", F.size(times))
         collected[f"{name}out"] = F.array_sort(F.collect_list(F.when(own & went, one)))
         collected[f"{name}alien"] = F.collect_list(F.when(strange & went, F.col("bundle")))
+        collected[f"{name}ownerless"] = F.collect_list(
+            F.when(strange & went & ownerless, F.col("bundle"))
+        )
         collected[f"{name}gone"] = F.flatten(F.collect_list(F.when(went, names)))
         unweighed = went & ~own & ~alien_surely
         collected[f"{name}unweighed"] = F.count_if(unweighed)
         collected[f"{name}answered"] = F.sum(F.when(went, F.size(times)))
-    doubtful = (F.size("doubtful") > 0) | (alien & F.col("claimed").isNull())
+    doubtful = (F.size("doubtful") > 0) | ownerless
     return [
         F.collect_list(F.when(_must_stay(), F.struct("bundle", "moved"))).alias("stuck"),
         F.bool_or(doubtful).alias("doubt"),
@@ -135,17 +140,15 @@ def _unload_columns() -> list[Column]:
     ]
 
 
+BUNDLE_LISTS = ("alien", "ownerless", "gone")
+"""Names of a view's lists of unloaded bundles."""
+
+
 def _view(sure: bool) -> Column:
     prefix = "sure_" if sure else ""
     answered = F.coalesce(F.col(f"{prefix}answered"), F.lit(0))
     every = F.coalesce(F.col("answered"), F.lit(0))
-    shape = dict(
-        zip(
-            ("out", "alien", "gone"),
-            (UNLOADED_BUNDLES_TYPE, "array<string>", "array<string>"),
-            strict=True,
-        )
-    )
+    shape = {"out": UNLOADED_BUNDLES_TYPE, **dict.fromkeys(BUNDLE_LISTS, "array<string>")}
     return F.struct(
         F.lit(sure).alias("sure"),
         F.col("most_kept").alias("most_kept"),
@@ -167,8 +170,7 @@ def no_unloads() -> Column:
         "most_kept": F.lit(None).cast("double"),
         **dict.fromkeys(("kept", "answered", "perhaps", "unweighed"), F.lit(0).cast("bigint")),
         "out": F.array().cast(UNLOADED_BUNDLES_TYPE),
-        "alien": F.array().cast("array<string>"),
-        "gone": F.array().cast("array<string>"),
+        **dict.fromkeys(BUNDLE_LISTS, F.array().cast("array<string>")),
     }
     return F.array(F.struct(*(value.alias(name) for name, value in empty.items())))
 

@@ -25,6 +25,11 @@ from pulsar_conformance.audit.verdicts.checks.registry import (
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
+OWNER_UNKNOWN = (
+    "no record shows who owned it then; an unload may be recorded later than it happened"
+)
+"""Why it is open whether a broker owned a bundle that it unloaded and no longer reports."""
+
 
 def forbid_always(reached: Column, done: Column, evidence: Column) -> RuleColumns:
     """Return a result that is a violation wherever the forbidden action was taken, even if the rule
@@ -48,7 +53,12 @@ def _any_broker_owns() -> Column:
 @register_check("SHED-02")
 def only_owned_bundles_go(_readings: Readings) -> RuleColumns:
     """Brokers shed only bundles that they own."""
-    told = F.concat(shed_text("alien"), F.lit(", which it did not report"))
+    unknown = F.size("alien") == F.size("ownerless")
+    told = F.concat(
+        shed_text("alien"),
+        F.lit(", not in its last report"),
+        F.when(unknown, F.lit(f"; {OWNER_UNKNOWN}")).otherwise(F.lit("")),
+    )
     return forbid_always(_any_broker_owns(), F.size("alien") > 0, told)
 
 
