@@ -96,9 +96,6 @@ RELIEF: Mapping[str, Callable[[Levels, Broker], list[str]]] = {
 The keys are the alternatives of the reading `lower-boundary-amount`. [THRESHOLD-09, 13]
 """
 
-MAX_NAMED = 6
-"""Maximum number of brokers under the lower boundary that are named."""
-
 MAX_REPEATED_TERMS = 2
 """Maximum number of consecutive equal usages that a sum prints one by one."""
 
@@ -318,7 +315,7 @@ def _steps(
 
 def under_text(brokers: Sequence[str], bound: str) -> str:
     """Return a remark on which brokers are under a boundary."""
-    if len(brokers) > MAX_NAMED:
+    if len(brokers) > 6:
         return f"{len(brokers)} brokers are under {bound}"
     return f"{enumerated(brokers) or 'no broker'} {'are' if brokers[1:] else 'is'} under {bound}"
 
