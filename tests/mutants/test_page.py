@@ -4,8 +4,9 @@ from datetime import date
 
 from pulsar_conformance import fixtures
 
-from mutants import judge
+from mutants import judge_page
 from mutants.__main__ import sampled
+from mutants.explained import Explained
 from mutants.page import is_missed, killed_share, page
 from mutants.results import Fate
 
@@ -53,11 +54,14 @@ def test_the_page_of_the_judge_lists_those_that_live():
         {"id": "shedding/overload.py:a:number:1", "was": "5", "becomes": "6", "by": "it fails"},
         {"id": "shedding/overload.py:b:number:1", "was": "x | y", "becomes": "x", "by": ""},
     ]
-    text = judge.page(results, 10)
-    assert "2 of 10 were tried" in text
+    text = judge_page.page(results, 10, 7, {})
+    assert "2 of 10 were tried, drawn by seed 7" in text
     assert "1 are killed,\n50.0%, and 1 live." in text
     assert "| shedding/overload.py | 1 | 1 |" in text
-    assert "| `shedding/overload.py:b:number:1` | `x \\| y` → `x` |" in text
+    row = "| `shedding/overload.py:b:number:1` | `x \\| y` → `x` |"
+    assert f"{row} **not explained** |" in text
+    known = {results[1]["id"]: Explained(results[1]["id"], "x | y", "x", "y implies x", "")}
+    assert f"{row} y implies x |" in judge_page.page(results, 10, 7, known)
 
 
 def test_a_page_says_of_which_day_it_is():

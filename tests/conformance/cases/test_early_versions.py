@@ -105,7 +105,10 @@ def test_settings_names_the_default_strategy_of_an_early_version(told, version):
 
 def test_a_strategy_that_cannot_be_set_has_no_default(told):
     line = {"loadBalancerSheddingEnabled": "true"}
-    assert f"{STRATEGY} " not in told(line, "--release", "2.5.0", "--all")
+    out = told(line, "--release", "2.5.0", "--all")
+    now, _, later = out.partition(" new with Pulsar 3.0.7")
+    assert f"{STRATEGY} " not in now
+    assert f"{STRATEGY} = ThresholdShedder" in later
     assert "the default of Pulsar 3.0.7 applies" in told(line, "--release", "3.0.7", "--all")
 
 
