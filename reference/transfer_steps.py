@@ -37,6 +37,7 @@ from pulsar_conformance.reference.transfer import (
     measured_throughput,
     transferable,
 )
+from pulsar_conformance.specs.text import first_of
 
 MAX_NAMED_BROKERS = 5
 """Maximum number of brokers that a step names; longer lists are cut."""
@@ -211,9 +212,4 @@ def _refused(cycle: Cycle, bundle: str, target: str) -> str:
 
 def _some(names: Sequence[str]) -> str:
     """Format a list of brokers, shortened if it is long."""
-    listed = ", ".join(names[:MAX_NAMED_BROKERS])
-    return (
-        f"{listed} and {len(names) - MAX_NAMED_BROKERS} more"
-        if len(names) > MAX_NAMED_BROKERS
-        else listed
-    )
+    return first_of(names, MAX_NAMED_BROKERS)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from pulsar_conformance.specs import AREAS
-from pulsar_conformance.specs.text import WIDTH, counted, paragraph, table
+from pulsar_conformance.specs.text import WIDTH, counted, first_of, paragraph, table
 from rich.cells import cell_len
 
 WORDS = {
@@ -132,8 +132,7 @@ def _other_reasons(
 
 def _few(rules: Sequence[str]) -> str:
     """Return the names of the first rules, and the number of the remaining rules."""
-    more = f" and {len(rules) - MAX_NAMED_RULES} more" if len(rules) > MAX_NAMED_RULES else ""
-    return f"{', '.join(rules[:MAX_NAMED_RULES])}{more}"
+    return first_of(rules, MAX_NAMED_RULES)
 
 
 def _broken_text(stream: Sequence[Line]) -> str:

@@ -115,6 +115,12 @@ def enumerated(words: Sequence[str]) -> str:
     return " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
 
 
+def first_of(words: Sequence[str], most: int) -> str:
+    """Return the first words as a list, with the number of the remaining ones: a, b and 3 more."""
+    rest = len(words) - most
+    return ", ".join(words[:most]) + (f" and {rest} more" if rest > 0 else "")
+
+
 def as_sentence(text: str) -> str:
     """Capitalize a text and end it with a full stop."""
     return f"{text[:1].upper()}{text[1:].removesuffix('.')}."

@@ -15,7 +15,7 @@ from pulsar_conformance.audit.simulation.measures import (
     uncounted_overloads,
 )
 from pulsar_conformance.audit.simulation.rules import LoopFault, loop_faults
-from pulsar_conformance.specs.text import WIDTH, columns, counted, paragraph, table
+from pulsar_conformance.specs.text import WIDTH, columns, counted, first_of, paragraph, table
 
 HEADINGS = ("", "rest", "unloads", "most", "back", "over", "spread")
 LEGEND = (
@@ -143,10 +143,8 @@ def _uncounted_lines(course: SimulatedCourse, name: str) -> Iterator[str]:
     for resource, used in uncounted_overloads(course).items():
         threshold, why = overload_percentage(course), course.uncounted[resource]
         brokers = [f"{one} at {percent:.4g} %" for one, percent in used.items()]
-        listed = ", ".join(brokers[:MAX_UNCOUNTED])
-        listed += f" and {len(brokers) - MAX_UNCOUNTED} more" * (len(brokers) > MAX_UNCOUNTED)
         ends = f"{resource} ends over {threshold:g} %, which does not count ({why})"
-        yield from paragraph(f"{name}: {ends}: {listed}")
+        yield from paragraph(f"{name}: {ends}: {first_of(brokers, MAX_UNCOUNTED)}")
         yield ""
 
 

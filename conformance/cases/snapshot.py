@@ -28,6 +28,7 @@ from pulsar_conformance.reference.averages import FRAMES, WINDOWS
 from pulsar_conformance.reference.cluster import RATE_FIELDS
 from pulsar_conformance.reference.ranges import namespace_of
 from pulsar_conformance.reference.reports import BUNDLE, MAX_MINUTES
+from pulsar_conformance.specs.text import first_of
 from pulsar_conformance.specs.versions import numbers_of
 
 USUAL_MAX_MINUTES = 15
@@ -173,10 +174,8 @@ class Snapshot:
                 unmeasured = ", ".join(reported.unmeasured)
                 yield f"{name}: resources left out, since not measured (limit -1): {unmeasured}"
             if reported.unknown:
-                fields = ", ".join(reported.unknown[:MAX_UNKNOWN])
-                more = len(reported.unknown) - MAX_UNKNOWN
-                others = f" and {more} more" if more > 0 else ""
-                yield f"{name}: fields not used, since no load report has them: {fields}{others}"
+                fields = first_of(reported.unknown, MAX_UNKNOWN)
+                yield f"{name}: fields not used, since no load report has them: {fields}"
         yield from self._old_reports()
         sampled = [name for name in self.owned if name in self.latest_statistics]
         if sampled:

@@ -17,6 +17,7 @@ from pulsar_conformance.conformance.common.trial import Trial
 from pulsar_conformance.reference.ranges import namespace_of
 from pulsar_conformance.specs.broker import broker_settings, known_releases
 from pulsar_conformance.specs.errors import why_unreadable
+from pulsar_conformance.specs.text import first_of
 
 DOMAIN = "://"
 USUAL_NAMESPACE = "public/default/"
@@ -86,20 +87,17 @@ def _counted_once(topics: list[str], file: Path) -> tuple[list[str], list[str]]:
     notes = []
     repeated = [name for name, times in Counter(topics).items() if times > 1]
     if repeated:
-        notes.append(f"{file}: listed more than once, but counted once: {_listed(repeated)}")
+        notes.append(
+            f"{file}: listed more than once, but counted once: {first_of(repeated, MAX_LISTED)}"
+        )
     bases = {found[1] for one in topics if (found := PARTITION.fullmatch(one))}
     named = [one for one in dict.fromkeys(topics) if one in bases]
     if named:
         notes.append(
             f"{file}: not counted, since brokers serve only the partitions, which are listed: "
-            f"{_listed(named)}"
+            f"{first_of(named, MAX_LISTED)}"
         )
     return [one for one in dict.fromkeys(topics) if one not in bases], notes
-
-
-def _listed(names: Sequence[str]) -> str:
-    more = len(names) - MAX_LISTED
-    return ", ".join(names[:MAX_LISTED]) + (f" and {more} more" if more > 0 else "")
 
 
 def topics_question(
