@@ -16,7 +16,7 @@ from pulsar_conformance.specs.lines import read_sheet
 from pulsar_conformance.specs.schemas import check_shape
 
 from mutants.defects import Defect, bench_of
-from mutants.evaluations import EXAMPLES, PROFILES
+from mutants.evaluations import EXAMPLES, profile_of
 from mutants.judged import Bench
 from mutants.loading import another_model
 from mutants.making import MODEL
@@ -101,8 +101,3 @@ def outcomes_of(
             differs = differs or answers != right.unchecked_answers(trial)
             found.append(bench.subject.evaluator.judge(rule.id, trial, answers))
     return found, differs
-
-
-def profile_of(rule: str) -> str:
-    """Return the profile under which a rule is judged in these tests."""
-    return next(one for one in PROFILES if one in specs.load().rules[rule].profiles)

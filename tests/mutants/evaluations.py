@@ -160,6 +160,12 @@ def drawn_in_turn(
         left = [rule for rule in left if index < _reading_set_count(rule)]
 
 
+def profile_of(rule: str) -> str:
+    """Return the profile under which a rule is judged: of documents, or else of a release."""
+    contained = specs.load().rules[rule].profiles
+    return next((one for one in PROFILES if one in contained), contained[-1])
+
+
 def _drawn_under(rule: str) -> str | None:
     """Return the profile under which cases are drawn for a rule, or None if none are drawn."""
     found = (one for one in PROFILES if one in specs.load().rules[rule].profiles)

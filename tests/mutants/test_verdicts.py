@@ -2,12 +2,11 @@
 
 import pytest
 
-from mutants.evaluations import PROFILES
+from mutants.evaluations import PROFILES, profile_of
 from mutants.verdicts import (
     aimed_cases,
     aimed_readings,
     judged_rules,
-    profile_of,
     record,
     recorded,
     recorded_aims,

@@ -34,7 +34,7 @@ from pulsar_conformance.conformance.engine.evaluate import Outcome
 from pulsar_conformance.reference import Model
 
 from mutants.altered import Altering
-from mutants.evaluations import PROFILES, reading_sets
+from mutants.evaluations import PROFILES, profile_of, reading_sets
 from mutants.judged import Bench
 
 FILE = Path(__file__).with_name("verdicts.json")
@@ -93,12 +93,6 @@ class Answered(NamedTuple):
 def judged_rules() -> list[str]:
     """Return the rules with a check."""
     return sorted(checks())
-
-
-def profile_of(rule: str) -> str:
-    """Return the profile under which a rule is judged: of documents, or else of a release."""
-    contained = specs.load().rules[rule].profiles
-    return next((one for one in PROFILES if one in contained), contained[-1])
 
 
 def drawing(rule: str) -> tuple[str, str, int, int]:
