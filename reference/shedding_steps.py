@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from pulsar_conformance.reference.cluster import Broker
 from pulsar_conformance.reference.derivation import Step
 from pulsar_conformance.reference.numbers import Fraction, Rate, exact, plain, quantity
 from pulsar_conformance.reference.sequences import CycleSequence
 from pulsar_conformance.reference.shedding import ENABLED, Cycle
+from pulsar_conformance.specs.text import enumerated
 
 Stays = Callable[[str, Rate], str]
 """Function that returns why a bundle that may move stays, given the traffic shed so far."""
+
+MAX_NAMED = 6
+"""Maximum number of brokers under a boundary that are named."""
 
 
 def bundle_steps(
@@ -97,3 +101,10 @@ def cycle_heading(row: CycleSequence, index: int) -> Step:
     """Return the heading of a cycle, with the time since the cycle before."""
     later = f"{quantity(row.minutes(index - 1, index), 'minute')} later" if index else ""
     return Step(f"cycle {index + 1}", later)
+
+
+def under_text(brokers: Sequence[str], bound: str) -> str:
+    """Return a remark on which brokers are under a boundary."""
+    if len(brokers) > MAX_NAMED:
+        return f"{len(brokers)} brokers are under {bound}"
+    return f"{enumerated(brokers) or 'no broker'} {'are' if brokers[1:] else 'is'} under {bound}"

@@ -21,7 +21,6 @@ from pulsar_conformance.reference.numbers import (
 )
 from pulsar_conformance.reference.shedding import Cycle, Unloads, select_movable
 from pulsar_conformance.reference.usage import WEIGHT_SETTINGS, weighted_maximum, weights
-from pulsar_conformance.specs.text import enumerated
 
 SHEDDER_THRESHOLD = "loadBalancerBrokerThresholdShedderPercentage"
 HISTORY_SHARE = "loadBalancerHistoryResourcePercentage"
@@ -282,6 +281,7 @@ def _steps(
         bundle_steps,
         enough_has_gone,
         keep_all_steps,
+        under_text,
     )
 
     cycle = levels.cycle
@@ -311,13 +311,6 @@ def _steps(
             for_whom = "" if over else f"{kept}, and for {', '.join(levels.idle)} "
             kept = f"{for_whom}{_why_too_little(levels, broker)}"
         yield from keep_all_steps(cycle, broker, kept)
-
-
-def under_text(brokers: Sequence[str], bound: str) -> str:
-    """Return a remark on which brokers are under a boundary."""
-    if len(brokers) > 6:
-        return f"{len(brokers)} brokers are under {bound}"
-    return f"{enumerated(brokers) or 'no broker'} {'are' if brokers[1:] else 'is'} under {bound}"
 
 
 def _busiest_text(levels: Levels, broker: Broker) -> str:

@@ -20,12 +20,12 @@ from pulsar_conformance.reference.released.strategy import (
     take_bundles,
     too_few,
 )
+from pulsar_conformance.reference.shedding_steps import under_text
 from pulsar_conformance.reference.threshold import (
     HISTORY_SHARE,
     LOWER_BOUNDARY,
     SHEDDER_THRESHOLD,
     smoothed_text,
-    under_text,
 )
 
 MIN_THROUGHPUT = "loadBalancerBundleUnloadMinThroughputThreshold"
