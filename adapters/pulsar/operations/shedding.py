@@ -237,9 +237,12 @@ def _resources_at_usage(percent: float, configuration: Java) -> Case:
 
     Errors: `Unsupported` if no resource has a weight, so that every usage is 0.
     """
-    weights = {name: resource_weight(configuration, called) for name, called in WEIGHTED.items()}
-    counted = weights if counts_heap_memory() else weights.keys() - {"memory"}
-    name = next((one for one, share in weights.items() if share > 0 and one in counted), None)
+    weights = {
+        name: resource_weight(configuration, called)
+        for name, called in WEIGHTED.items()
+        if name != "memory" or counts_heap_memory()
+    }
+    name = next((one for one, share in weights.items() if share > 0), None)
     if name is None:
         raise Unsupported("no resource has a weight, so that every usage is 0")
     return {name: {"usage": percent, "limit": 100 * weights[name]}}
