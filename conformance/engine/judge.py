@@ -177,15 +177,19 @@ class AppliedRule:
         """Judge the answers to a trial of any source.
 
         Saved cases and worked examples may be invalid under the readings in force. An unanswered
-        saved case counts only if the rule applies to the model's answer; otherwise the case would
-        violate every rule of its operation.
+        saved case counts only for rules that apply to the model's answer, if there are any;
+        otherwise the case would violate every rule of its operation.
         """
         if sourced.origin in ("saved", "example"):
             if not self.judged.evaluator.legal(sourced.trial):
                 return ILLEGAL
             if sourced.origin == "saved" and any("failed" in one for one in answers):
                 right = self.judged.model_answers(sourced.trial)
-                if right is not None and self.outcome(sourced.trial, right).word not in DECISIVE:
+                if (
+                    right is not None
+                    and self.outcome(sourced.trial, right).word not in DECISIVE
+                    and self.judged.may_apply_to_trial(sourced.trial)
+                ):
                     return NOT_CONCERNED
         return self.outcome(sourced.trial, answers)
 

@@ -68,7 +68,8 @@ def test_a_case_that_only_needs_an_answer_is_fixed_once_it_has_one():
         f"from standins.nulls import Nothing\nclass Raises(Nothing):\n    {raises}\n"
     )
     failing = replayed_folder("--adapter", "python:mine:Raises")
-    assert "FIXED" not in failing.stdout
+    assert failing.stdout.startswith("FAILED   cases/case.json\n")
+    assert failing.returncode == 1
 
 
 @pytest.mark.parametrize("workers", [(), ("--", "-n", "2")])
