@@ -228,5 +228,6 @@ def pytest_report_teststatus(report: pytest.TestReport) -> tuple[str, str, str] 
         return None
     verdict = Verdict.from_json(found)
     letter, word = ("w", "WARNING") if verdict.warns else LETTERS[verdict.verdict]
-    outcome = verdict.verdict.replace("_", " ")
-    return {"passed": "passed", "failed": "failed"}.get(report.outcome, outcome), letter, word
+    if verdict.verdict in ("pass", "fail"):
+        return report.outcome, letter, word
+    return verdict.verdict.replace("_", " "), letter, word

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from pulsar_conformance.reference.cluster import Broker
 from pulsar_conformance.reference.derivation import Step
 from pulsar_conformance.reference.numbers import plain, quantity
 from pulsar_conformance.reference.sequences import CycleSequence
@@ -17,6 +18,7 @@ from pulsar_conformance.reference.shedding_steps import (
     idle_steps,
     last_unload_text,
 )
+from pulsar_conformance.reference.usage import maximum
 
 MAY_GO = "may go"
 """Label of a bundle that the grace period does not keep on its broker."""
@@ -57,7 +59,7 @@ def _broker_steps(cycle: Cycle) -> Iterator[Step]:
         yield from idle_steps(cycle)
         return
     for name, broker in cycle.brokers.items():
-        yield Step(name, "")
+        yield Step(name, _usage_text(broker))
         for bundle in cycle.by_traffic(broker.bundles):
             carrying, moved = carrying_text(cycle, bundle), cycle.moved_with(bundle)
             if moved:
@@ -65,3 +67,11 @@ def _broker_steps(cycle: Cycle) -> Iterator[Step]:
             else:
                 since = f"no unload in the last {quantity(cycle.grace, 'minute')} is given"
                 yield Step(f"  {MAY_GO}", f"{carrying}, {since}")
+
+
+def _usage_text(broker: Broker) -> str:
+    """Return the usage of the busiest resource; whether the strategy weights it is unknown."""
+    usage = maximum(broker)
+    if usage.resource is None:
+        return "usage 0 %"
+    return f"usage {plain(usage.percent)} % of {usage.resource}, the busiest resource, unweighted"

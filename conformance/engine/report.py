@@ -243,12 +243,16 @@ def _documented_consulted(applied: AppliedRule, fault: Fault) -> Choices:
 
 
 def model_derivation(judged: JudgedImplementation, trial: Trial) -> list[str]:
-    """Return the lines of the model's derivation of its own answers, under the same readings."""
+    """Return the lines of the model's derivation of its own answers, under the same readings.
+
+    If the questions differ, each derivation has a heading.
+    """
     model = judged.model
     lines = []
-    for (operation, case), repeated in groupby(trial.questions):
-        times = len(list(repeated))
+    different = [(question, len(list(same))) for question, same in groupby(trial.questions)]
+    for number, ((operation, case), times) in enumerate(different, 1):
         if operation in model.operations:
+            lines += [f"question {number} of {len(different)}"] if len(different) > 1 else []
             lines += [f"asked {times} times"] if times > 1 else []
             lines += model.derive(operation, case).lines()
     return lines

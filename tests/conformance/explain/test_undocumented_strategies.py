@@ -36,6 +36,7 @@ def test_a_cycle_says_which_bundles_have_to_stay(explained):
     text = explained("shed-grace-29-minutes")
     assert f"stays {LARGEST} = 100 MB/s, unloaded 29 minutes ago, grace 30" in text
     assert "0x00000000_0x40000000 = 60 MB/s, no unload in the last 30 minutes is given" in text
+    assert "% of cpu, the busiest resource, unweighted" in text
 
 
 def test_consecutive_cycles_say_how_long_ago_each_was(explained):
