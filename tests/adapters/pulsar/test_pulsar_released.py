@@ -250,9 +250,9 @@ def verdicts(adapter, tmp_path, monkeypatch, *rules):
 
 
 def test_two_runs_with_the_same_first_line_give_the_same_verdicts(tmp_path, monkeypatch):
-    rules = ("SPLIT-0*", "THRESHOLD-0[1-3]", "UNIFORM-01", "PLACE-0*", "ANTI-0[1-3]")
+    rules = ("SPLIT-0[1-3]", "THRESHOLD-0[1-3]", "PLACE-0[1-3]", "ANTI-01")
     one, two = (
-        judged("pulsar:3.0.7", tmp_path / name, monkeypatch, *rules, examples=8)
+        judged("pulsar:3.0.7", tmp_path / name, monkeypatch, *rules, examples=4)
         for name in ("one", "two")
     )
     assert one == two
