@@ -257,8 +257,11 @@ const measured = (average) => (average?.numSamples > 0 ? average : NEVER_MEASURE
 const weight = (settings) => (resource) => setting(settings, WEIGHTS[resource]);
 const messages = (rates) => (rates.msgRateIn ?? 0) + (rates.msgRateOut ?? 0);
 const traffic = (rates) => (rates.msgThroughputIn ?? 0) + (rates.msgThroughputOut ?? 0);
-const mapped = (object, each) =>
-  Object.fromEntries(Object.entries(object).map(([name, value]) => [name, each(value, name)]));
+// Without a prototype, so that a broker named "constructor" has no value in an object that lacks it.
+const mapped = (object, each) => ({
+  __proto__: null,
+  ...Object.fromEntries(Object.entries(object).map(([name, value]) => [name, each(value, name)])),
+});
 const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
 
 function setting(settings, name) {
