@@ -1,4 +1,4 @@
-"""What a failure prints about the questions of its trial."""
+"""The headings of the steps that a failure prints for each of its questions."""
 
 import pytest
 from pulsar_conformance import fixtures
