@@ -57,10 +57,11 @@ def _membership_changes(
 def _ownership_changes(
     had: Mapping[str, str], before: ObservedState, now: ObservedState
 ) -> Iterator[Entry]:
-    """Yield an unload for each bundle that left its owner, then an assignment for each new owner.
+    """Yield an unload for each bundle that left its owner, then an assignment for each bundle that
+    has a new owner.
 
-    `had` gives each bundle's previous owner. It has the parts of a split bundle instead of the
-    bundle. The record of an unload gives its cause.
+    `had` gives each bundle's previous owner; if a bundle was split, it contains the parts instead
+    of the bundle. The record of an unload gives its cause.
     """
     has = now.owner_by_bundle()
     released = [bundle for bundle, broker in sorted(had.items()) if has.get(bundle) != broker]
@@ -81,10 +82,11 @@ def _ownership_changes(
 
 
 def _cause_by_shed_count(released: int, before: ObservedState, now: ObservedState) -> str:
-    """Return the cause of `released` unloads that neither a split nor a stopped broker explains.
+    """Return the cause of the unloads that neither a split nor a stopped broker explains.
 
-    The leader counts the bundles that it sheds. The cause is `shedding` if it counted as many
-    bundles as were unloaded, `admin` if it counted none, and otherwise `unknown`.
+    `released` is the number of these unloads. The leader counts the bundles that it sheds. The
+    cause is `shedding` if the leader counted exactly `released` bundles, `admin` if it counted
+    none, and otherwise `unknown`.
     """
     if before.shed is None or now.shed is None or before.leader != now.leader:
         return "unknown"
@@ -106,7 +108,7 @@ def possibly_stopping_brokers(entries: list[Entry], now: ObservedState) -> set[s
 
 
 def unexplained_bundles(entries: list[Entry], now: ObservedState) -> set[str]:
-    """Return the unloaded bundles whose cause a later observation may still reveal.
+    """Return the bundles for whose unload a later observation may still reveal the cause.
 
     Under the modular manager, the leader may count a bundle as shed only some time after the
     unload. Until then, the recorded cause of the unload is `admin`.
@@ -128,8 +130,8 @@ def attribute_to_shedding(entries: list[Entry], shed: float) -> None:
     """Set the cause of unexplained unloads by the number of bundles that the leader newly counted
     as shed.
 
-    The cause is `shedding` if `shed` equals the number of unexplained unloads, and `unknown` if it
-    is another number. If `shed` is 0, nothing changes.
+    The cause is `shedding` if `shed` equals the number of unexplained unloads, and otherwise
+    `unknown`. If `shed` is not above 0, nothing changes.
     """
     unexplained = list(filter(_is_unexplained, entries))
     if shed > 0 and unexplained:

@@ -52,7 +52,8 @@ def records_of(found: ImportedData, settings: Mapping[str, Any]) -> list[Timed]:
         (at, {"kind": "load_report", "broker": broker, "report": report})
         for at, broker, report in found.reports
     ]
-    records += _moves(found, [one for one in found.records if one[1]["kind"] == "unloaded"])
+    logged = [one for one in found.records if one[1]["kind"] == "unloaded"]
+    records += _events_between_reports(found, logged)
     if not records:
         raise BadSource(
             "the sources contain no load report, metric, log or history; give one of these"
@@ -106,7 +107,7 @@ def _cycles(found: ImportedData) -> Iterator[Timed]:
         last = at
 
 
-def _moves(found: ImportedData, logged: list[Timed]) -> Iterator[Timed]:
+def _events_between_reports(found: ImportedData, logged: list[Timed]) -> Iterator[Timed]:
     """Yield the events that happened between successive reports.
 
     Unloads in `logged` are left out, because a log or history already has them.

@@ -87,7 +87,7 @@ def read_log(found: ImportedData, file: Path, lines: Iterable[str], date: dateti
             told = {"kind": "unloaded", "bundle": bundle, "broker": broker, "cause": "shedding"}
             found.records.append((at, told))
         if failed := _bundle_and_broker(FAILED, message, attributes):
-            _leave_out(found, file, *failed)
+            _drop_failed_unload(found, file, *failed)
         if elected:
             broker = (elected[1] or "").strip() or attributes.get("brokerId", "") or file.stem
             found.records.append((at, {"kind": "leader", "broker": broker}))
@@ -133,7 +133,7 @@ def _bundle_and_broker(
     return None
 
 
-def _leave_out(found: ImportedData, file: Path, bundle: str, broker: str) -> None:
+def _drop_failed_unload(found: ImportedData, file: Path, bundle: str, broker: str) -> None:
     """Remove the record of the last unload of a bundle, because the unload failed.
 
     A release writes the line of an unload before it attempts the unload.

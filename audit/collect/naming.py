@@ -41,7 +41,7 @@ def with_single_names(found: ImportedData) -> ImportedData:
 
 
 def _names_by_address(reports: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[str, str]:
-    """Return a mapping from a broker's other names to its single name."""
+    """Return each broker's single name, by each name that it replaces."""
     reporting: defaultdict[str, set[str]] = defaultdict(set)
     known = set[str]()
     for broker, report in reports:
@@ -68,7 +68,7 @@ def _addresses(report: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _with_names(record: Entry, names: Mapping[str, str]) -> Entry:
-    """Return a record in which every other name of a broker is replaced by its single name."""
+    """Return a record in which each broker name that occurs in `names` is replaced."""
     changed = dict(record)
     if changed.get("broker") in names:
         changed["broker"] = names[changed["broker"]]

@@ -52,7 +52,7 @@ class ImportedData:
 
     reports: list[tuple[datetime, str, Json]] = field(default_factory=list)
     shed_by_sample_time: dict[datetime, float | None] = field(default_factory=dict)
-    """Times at which metrics show all brokers, with the bundles shed so far (None if unknown)."""
+    """Number of shed bundles (None if unknown), by the times at which metrics show all brokers."""
     split: dict[datetime, float] = field(default_factory=dict)
     """Number of bundles that the leader had split so far, by time of the sample."""
     records: list[tuple[datetime, Entry]] = field(default_factory=list)
@@ -68,7 +68,7 @@ class ImportedData:
 
 
 def read_sources(paths: Iterable[Path], date: datetime | None = None) -> ImportedData:
-    """Read files and folders of any kind; `date` is for logs whose lines have no date.
+    """Read files and folders. `date` is the day of the first line of a log without dates.
 
     Errors: `BadSource`, `BadSnapshot`.
     """
@@ -355,7 +355,7 @@ def _add_series(
     measured: Mapping[datetime, Mapping[str, Json]],
     shed: Mapping[datetime, float],
 ) -> None:
-    """Add reports made of metrics. Merge each with the known report of the broker at that time."""
+    """Add reports made of metrics; merge each with a known report of the same broker and time."""
     found.kinds.add("metrics")
     known = {(at, broker): report for at, broker, report in found.reports}
     for at, brokers in measured.items():

@@ -195,10 +195,9 @@ def _check_options(args: argparse.Namespace) -> None:
 
 
 def _read_settings(file: str | None, profile: str | None) -> SettingsRead:
-    """Read the settings in `file`, which are compared with those of the history.
+    """Return the settings in `file`, to compare with those of the history; none without a file.
 
-    Without a file, there are no settings. Errors: `BadSetting`, also if none of the settings is
-    documented.
+    Errors: `BadSetting`, also if none of the settings is documented.
     """
     if file is None:
         return NOTHING_READ

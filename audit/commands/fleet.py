@@ -139,8 +139,8 @@ def run(args: argparse.Namespace) -> int:
         print_note(wrong)
         return UNUSABLE
     except KeyboardInterrupt:
-        options = f"stopped; the history in {args.output} is incomplete: remove it"
-        print_note(options)
+        told = f"stopped; the history in {args.output} is incomplete: remove it"
+        print_note(told)
         return INTERRUPTED
     print(f"{time.monotonic() - begun:.0f} s")
     return 0

@@ -59,8 +59,10 @@ SPLITTING = "bundles.split"
 DOCUMENTED_STRATEGIES = (*STRATEGIES, *NEWER_STRATEGIES)
 """The strategies that some document describes."""
 
-WITHOUT_OWN = re.compile(rf"{REFERENCE}|pulsar:[\w.-]+")
-"""Adapters that offer no strategies besides these; options of `pulsar:` may add classes."""
+ONLY_DOCUMENTED = re.compile(rf"{REFERENCE}|pulsar:[\w.-]+")
+"""Pattern of the names of adapters that offer only `DOCUMENTED_STRATEGIES`. It does not match
+`pulsar:` with options, since these may add classes.
+"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -204,7 +206,7 @@ def run(args: argparse.Namespace) -> int:
 def _split_settings_note(
     variants: Iterable[Variant], worlds: Iterable[SimulatedWorld]
 ) -> Iterator[str]:
-    """Yield a note on settings about splitting if a world never splits a bundle."""
+    """Yield a note on given settings about splitting if some world never splits a bundle."""
     rules = specs.load().rules.values()
     about = (one for one in rules if any(name.startswith(SPLITTING) for name in one.operations))
     named = {name for one in about for name in one.settings}
@@ -221,7 +223,7 @@ def _run(args: argparse.Namespace) -> int:
     if args.moves and args.smallest:
         raise BadWorld("--moves cannot be combined with --smallest, which always shows moves")
     args.strategy = args.strategy and short_name(args.strategy)
-    if WITHOUT_OWN.fullmatch(args.adapter) and args.strategy not in (
+    if ONLY_DOCUMENTED.fullmatch(args.adapter) and args.strategy not in (
         None,
         "",
         *DOCUMENTED_STRATEGIES,

@@ -19,7 +19,7 @@ PACKAGE = "pulsar_conformance"
 
 
 def unpack(path: list[str]) -> None:
-    """Unpack the project's archive, if an entry of `path` is one.
+    """Unpack the project's archive if it is an entry of `path`.
 
     The unpacked folder becomes the first entry of `path`.
     """

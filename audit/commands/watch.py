@@ -69,7 +69,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Print a line per audit; return 130 if interrupted, 2 on failure.
 
-    If a duration is given, return 1 if the last audit found faults, otherwise 0.
+    After the given duration, return 1 if the last audit found faults, otherwise 0.
     """
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     try:

@@ -9,9 +9,10 @@ Time passes in periods; every broker reports once per period. In each period:
     +30 s    bundles with too many topics are split; the parts stay where they are
     30 to 90 %   the brokers report, each at its own time of the period
 
-Therefore, at each cycle, every running broker has reported since the previous cycle, and no broker
-that is down has reported for more than a period. A new leader knows the last reports, but starts
-without averages, usage history or memory of unloads; it then runs a cycle at every interval.
+Therefore, at each cycle, every running broker has reported since the previous cycle, and the last
+report of every broker that is down is more than a period old. A new leader knows the last reports,
+but starts without averages, usage history or memory of unloads; it then runs a cycle at every
+interval.
 
 The state of the cluster and the leader's memory are those of `audit.simulation.cluster`. Unlike in
 `simulate`, averages slide, events and splits are drawn, and bundles go to the broker with the least

@@ -42,7 +42,7 @@ EVENT_SPACING = 10
 """Milliseconds between consecutive events of the same kind."""
 
 REPORTED_CHANGE = 0.1
-"""Share of a load by which it must change for a broker to report before the usual time."""
+"""Change, as a share of the load, above which a broker reports before the usual time."""
 
 MAX_ASSIGNMENT_TIMES = 400
 """Maximum number of different times at which the bundles of a stopped broker are assigned."""

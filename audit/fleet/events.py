@@ -67,7 +67,10 @@ def draw_events(fleet: Fleet, cluster: int) -> Events:
 
 
 def _draw_restarts(fleet: Fleet, chance: Random) -> tuple[Restart, ...]:
-    """Draw one restart in each part of the history; no two brokers are down at the same time."""
+    """Divide the history into equal parts, and draw one restart in each.
+
+    No two brokers are down at the same time.
+    """
     grid = fleet.periods // fleet.cycle_periods
     count = max(1, fleet.hours // RESTART_HOURS)
     room = grid // count
@@ -86,8 +89,8 @@ def _draw_restarts(fleet: Fleet, chance: Random) -> tuple[Restart, ...]:
 
 
 def _draw_leaders(fleet: Fleet, chance: Random, restarts: tuple[Restart, ...]) -> Mapping[int, int]:
-    """Draw the leaders: the first one, another every few hours, and one whenever the leader goes
-    down.
+    """Draw the leaders: the first leader, a new one every few hours, and a new one whenever the
+    leader is down.
     """
     grid = range(fleet.cycle_periods, fleet.periods, fleet.cycle_periods)
     wanted = fleet.hours // LEADER_HOURS
@@ -105,7 +108,7 @@ def _draw_leaders(fleet: Fleet, chance: Random, restarts: tuple[Restart, ...]) -
 def _draw_splits(fleet: Fleet, chance: Random, restarts: tuple[Restart, ...]) -> Mapping[int, int]:
     """Draw bundles to split, and the period of each split.
 
-    A cycle is due at the start of such a period, and no restart is close to it.
+    A cycle is due at the start of each of these periods, and none of them is close to a restart.
     """
     near = {p for one in restarts for p in range(one.down - 2, min(one.up, fleet.periods) + 2)}
     grid = [

@@ -13,7 +13,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 MIN_BYTES = 60_000
-"""Incoming bytes per second of the quietest bundles, at the average hour."""
+"""Incoming bytes per second of the quietest bundles, on average over the day."""
 
 TAIL_EXPONENT = 1.4
 """Exponent of the power law of traffic: few bundles carry most of the traffic."""
@@ -32,8 +32,8 @@ HOT_SHARE = 0.02
 
 NOISE = 0.1
 MAX_MESSAGES = 6_000.0
-"""Maximum incoming messages per second of a bundle, so few that no bundle is split because of its
-message rate.
+"""Maximum incoming messages per second of a bundle, low enough that no bundle is split because of
+its message rate.
 """
 
 MAX_TOPICS = 400

@@ -53,9 +53,10 @@ def resource_limits(bundles: int) -> dict[str, float]:
 
 
 def resource_percents(bundles: int, rates: Mapping[str, float]) -> dict[str, float]:
-    """Return the percentage of each resource that a broker uses if its bundles have these rates.
+    """Return the percentage of each resource that a broker uses.
 
-    The broker is sized for a number of `bundles`.
+    `bundles` is the number of bundles for which the broker is sized. `rates` are the total rates of
+    the bundles that it has.
     """
     messages = (rates["msgRateIn"] + rates["msgRateOut"]) / (bundles * MESSAGES_OF_BUNDLE)
     carried = (rates["msgThroughputIn"] + rates["msgThroughputOut"]) / (bundles * BYTES_OF_BUNDLE)

@@ -41,9 +41,8 @@ DELAY_DIVISOR = 12
 """The maximum delay of a report is the length of a period divided by this number."""
 
 ENDS, THRESHOLD = "ends", "threshold"
-"""Names of two troubles that do not change single records.
-
-They determine which events or reports occur.
+"""Names of the two troubles that do not change records, but determine which events or reports
+occur.
 """
 
 REPORT_ON_CHANGE = 3

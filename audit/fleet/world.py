@@ -148,8 +148,9 @@ def rates_in_stats(stats: Mapping[str, Json]) -> dict[str, Rates]:
 def simulated_report(bundles: int, number: int, sums: Json, stats: Json, at: int) -> Json:
     """Return a load report of the modular load manager, in Pulsar's format.
 
-    The broker has this `number`, from 1, and is sized for a number of `bundles`. `sums` are the
-    broker's rates, and `stats` the statistics of its bundles. `at` is in milliseconds since 1970.
+    `number` identifies the broker, from 1, and `bundles` is the number of bundles for which it is
+    sized. `sums` are the broker's rates, and `stats` the statistics of its bundles. `at` is in
+    milliseconds since 1970.
     """
     host = f"broker-{number}.example.com"
     used = shape.resource_percents(bundles, sums)

@@ -48,7 +48,7 @@ class WrittenHistory:
     """Summary of a written history: its number of lines, and where rules are violated."""
 
     counts: Mapping[str, int]
-    """Number of lines of each kind of record. `damaged` is a kind of its own."""
+    """Number of lines of each kind of record. Damaged lines count as the kind `damaged` only."""
     planted: Mapping[str, Mapping[str, str]]
     """Cluster and time of each planted violation, by rule: the time of a cycle or of a split."""
 

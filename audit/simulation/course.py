@@ -89,11 +89,11 @@ class SimulatedCourse:
     uncounted: Mapping[str, str] = field(default_factory=dict)
     """Resources that do not count as load and thus not in any figure, each with the reason."""
     settled: bool = False
-    """True if further cycles would unload nothing until all that decides has converged. It is only
-    determined in a static world.
+    """True if further cycles were simulated until everything that decisions depend on had
+    converged, and none of them unloaded a bundle. Always false if the world is not static.
     """
     next_unload: int | None = None
-    """Number of the first cycle after the last one that would unload a bundle, if it is known."""
+    """Number of the first cycle after these that would unload a bundle; None if none is known."""
 
     @cached_property
     def sheds(self) -> tuple[BundleMove, ...]:

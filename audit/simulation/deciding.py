@@ -62,9 +62,10 @@ class DecisionSetup:
 
     If `reserves` is true, the placement of a shed bundle counts the bundles of the same cycle that
     were placed before it. If it is false, all shed bundles are placed by the reports alone. If
-    `returns`, a bundle is unloaded even if its broker gets it back. If `forgets`, an unreported
-    bundle has no averages. If `without_heap`, heap memory is not load. `hidden` has the values of
-    undocumented settings that neither the world nor `settings` set.
+    `returns` is true, a bundle is unloaded even if its broker gets it back. If `forgets` is true, a
+    bundle that no broker reports loses its averages. If `without_heap` is true, heap memory does
+    not count as load. `hidden` has the values of undocumented settings that neither the world nor
+    `settings` set.
     """
 
     strategy: str | None
@@ -87,7 +88,7 @@ def decision_setup(
     released: str | None,
     operations: Collection[str],
 ) -> DecisionSetup:
-    """Return how to ask an implementation that offers these operations for decisions.
+    """Return how a simulation asks an implementation that offers these operations.
 
     `profile` supplies the documented defaults, and `released` the defaults of undocumented
     settings.

@@ -52,13 +52,14 @@ from pulsar_conformance.specs.text import counted
 
 CLIENTS_OF_TOPIC = 2
 MAX_FURTHER_CYCLES = 1000
-"""Maximum number of cycles after the last one that are simulated to see whether unloads follow."""
+"""Maximum number of cycles that are simulated after the last one, to see whether unloads follow."""
 
 HITS_NEEDED = (HITS, AVERAGE_LOW_HITS, AVERAGE_HIGH_HITS)
 """Settings with the number of consecutive cycles after which a strategy unloads."""
 
 SECONDS_KEPT = (DELAY, LIFETIME)
-"""Settings with the seconds for which TransferShedder considers earlier unloads, in all."""
+"""Settings whose sum is the number of seconds for which TransferShedder considers earlier unloads.
+"""
 
 KEYS_WITHOUT_ANSWER = ("failed", "refused", "unsupported")
 """Keys of replies that contain no answer."""
@@ -104,11 +105,11 @@ class Simulation:
         return self.finish([self.cycle(number) for number in range(cycles)], variant)
 
     def finish(self, cycles: Sequence[SimulatedCycle], variant: str) -> SimulatedCourse:
-        """Return the course of these cycles, and whether the cluster is at rest after them.
+        """Return the course of these cycles, which also says whether the cluster has settled.
 
-        Under constant load, a cluster is at rest only if it unloads nothing until all that decides
-        has converged. To find out, further cycles are simulated, so this simulation cannot be
-        continued afterwards. Errors: those of `run`.
+        In a static world, it has settled if further cycles unload nothing until everything that
+        decisions depend on has converged. To find out, these cycles are simulated, so this
+        simulation cannot be continued afterwards. Errors: those of `run`.
         """
         course = self.course(cycles, variant)
         if not course.world.is_static or not is_quiet(course):
@@ -160,8 +161,8 @@ class Simulation:
         )
 
     def _remembered_cycles(self) -> int:
-        """Return the number of cycles for which an earlier cycle may affect decisions by anything
-        but smoothed usage.
+        """Return for how many cycles a cycle may affect later decisions by means other than
+        smoothed usage.
         """
         if not self.deciding.remembers:
             return 1
@@ -172,8 +173,8 @@ class Simulation:
         return math.ceil(max(hits) + sum(seconds) / 60 / self.minutes) + 1
 
     def _next_unload(self, first: int, count: int) -> int | None:
-        """Return the first cycle with an unload among the cycles after the simulated ones; None if
-        `count` cycles unload nothing.
+        """Return the number of the first cycle with an unload among the `count` cycles from `first`
+        on; None if they unload nothing.
         """
         if self.deciding.remembers and self._in_turn is None:
             same = {**self._asked[-1], "minutes": self.minutes}
@@ -362,7 +363,7 @@ class Simulation:
     def _halve_bundle(self, name: str, cycle: int, rates: dict[str, Rates]) -> tuple[str, ...]:
         """Replace a bundle by two halves, which stay on its broker and share its traffic."""
         bundle, number = self.cluster.bundles[name], self.cluster.number[name]
-        topics, parts = self._topics_at_split(bundle, cycle), halves_of(name)
+        topics, parts = self._initial_topics_of_half(bundle, cycle), halves_of(name)
         carried = self._divide_rates(number, bundle.rates)
         now = dict(zip(parts, self._divide_rates(number, rates.pop(name)), strict=True))
         self.cluster.halve(
@@ -386,9 +387,9 @@ class Simulation:
         half = messages_in / 2, messages_out / 2, bytes_in / 2, bytes_out / 2
         return half, half
 
-    def _topics_at_split(self, bundle: SimulatedBundle, cycle: int) -> int:
-        """Return half of a bundle's topics in this cycle, less the topics gained by a bundle since
-        cycle 0.
+    def _initial_topics_of_half(self, bundle: SimulatedBundle, cycle: int) -> int:
+        """Return half of a bundle's topics in this cycle, less those that every bundle has gained
+        since cycle 0.
         """
         grown = cycle * self.world.topics_each_cycle
         return (bundle.topics + grown) // 2 - grown

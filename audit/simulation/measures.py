@@ -26,7 +26,7 @@ PERIOD_REPETITIONS = 3
 """Number of consecutive repetitions at the end of a course that are required for a period."""
 
 QUIET_DIVISOR = 4
-"""Divisor for varying worlds: at rest, the last 1 / `QUIET_DIVISOR` of all cycles have no unloads.
+"""A world that varies is at rest only if the last 1 / `QUIET_DIVISOR` of all cycles unload nothing.
 """
 
 DIGITS = 2
@@ -72,7 +72,9 @@ class Measures:
 
     @property
     def outcome(self) -> str:
-        """The number of cycles until unloads end, `never` with the period, or `ongoing`."""
+        """The number of cycles until unloads end; otherwise `never` with the period or, without a
+        period, `ongoing`.
+        """
         if self.rest is not None:
             return str(self.rest)
         return "ongoing" if self.period is None else f"never, {self.period}"
@@ -129,8 +131,8 @@ def overload_percentage(course: SimulatedCourse) -> float:
 
 
 def uncounted_overloads(course: SimulatedCourse) -> dict[str, dict[str, float]]:
-    """Return usages over the overload threshold in the last cycle that do not count as load, in
-    percent, by resource and broker.
+    """Return the usages in the last cycle that are over the overload threshold but do not count as
+    load. They are in percent, by resource and broker.
     """
     threshold, brokers = overload_percentage(course), course.question.get("brokers", {})
     found: dict[str, dict[str, float]] = {}
@@ -170,7 +172,7 @@ def _usage_range(cycle: SimulatedCycle) -> float:
 def rest_of(course: SimulatedCourse) -> int | None:
     """Return the number of cycles until unloads end; None if they may continue.
 
-    They have ended if the course is quiet. In a static world, it must also have settled.
+    Unloads have ended if the course is quiet and, in a static world, has also settled.
     """
     ended = is_quiet(course) and (course.settled or not course.world.is_static)
     return _last_shed(course) + 1 if ended else None
@@ -197,8 +199,8 @@ def _last_shed(course: SimulatedCourse) -> int:
 
 
 def period_of(course: SimulatedCourse) -> int | None:
-    """Return the period, in cycles, with which bundle ownership repeats through the end of the
-    course; None if it does not repeat.
+    """Return the number of cycles after which the owners of all bundles repeat, up to the end of
+    the course; None if they do not repeat.
     """
     if not course.world.is_constant:
         return None
@@ -226,7 +228,7 @@ def _returned_at_once(move: BundleMove) -> bool:
 
 
 def returns(course: SimulatedCourse) -> Iterator[tuple[BundleMove, BundleMove]]:
-    """Yield each pair of consecutive unloads of a bundle in which the second reversed the first."""
+    """Yield two consecutive unloads of a bundle whenever the second reversed the first."""
     by_bundle: dict[str, list[BundleMove]] = {}
     for move in course.sheds:
         by_bundle.setdefault(move.bundle, []).append(move)

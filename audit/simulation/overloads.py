@@ -69,7 +69,8 @@ def _last_derivation(
 
 def _no_derivation(variant: Variant) -> str:
     if variant.adapter == REFERENCE:
-        return f"{variant.strategy} counts over cycles; explain gives the reason in a single cycle"
+        told = f"{variant.strategy} also decides by earlier cycles"
+        return f"{told}; explain gives the reason in a single cycle"
     return (
         f"{variant.adapter} gives no reason; for the model's reason in the first cycle, use "
         f"explain; for its reason in the last cycle, use simulate {REFERENCE}"
@@ -85,8 +86,8 @@ def _steps_of(derived: Derivation, broker: str) -> list[Step] | None:
 
 
 def _weighted(steps: Iterable[Step], usage: float) -> str:
-    """Return a phrase with the weighted usage in the steps about a broker; empty if it equals
-    `usage`, in percent.
+    """Return a phrase with a broker's weighted usage, which the steps about it give; empty if it
+    equals the broker's `usage` in percent.
     """
     for step in steps:
         percent = PERCENT.match(step.text) if step.label.strip() == "usage" else None

@@ -44,7 +44,7 @@ def _chart(course: SimulatedCourse) -> dict[str, Any]:
     first, last = course.cycles[0].usage, course.cycles[-1].usage
     return {
         "name": f"{course.world.name}: {course.variant}",
-        "about": _about_lines(course),
+        "about": _usage_phrase(course),
         "times": [_seconds(course, cycle.number) for cycle in shown],
         "average": [average_compared_usage(cycle) for cycle in shown],
         "limit": [limit_of(course, cycle) for cycle in shown],
@@ -62,7 +62,7 @@ def _chart(course: SimulatedCourse) -> dict[str, Any]:
     }
 
 
-def _about_lines(course: SimulatedCourse) -> str:
+def _usage_phrase(course: SimulatedCourse) -> str:
     """Return a phrase about the usage that the lines of a chart show."""
     if course.cycles[-1].decided:
         share = float(str(course.settings.get(HISTORY_SHARE) or 0))

@@ -34,16 +34,16 @@ from pulsar_conformance.specs.errors import why_unreadable
 from pulsar_conformance.specs.text import counted
 
 REPORTS_UNTIL_GONE = 3
-"""Number of consecutive reports after which a missing bundle or broker is assumed to be gone. For a
-bundle, the owner's reports without the bundle count. For a broker, the reports that another broker
-wrote since the missing broker's last report count. A bundle that was split is gone immediately.
+"""A bundle is assumed to be gone if no broker reports it in this many consecutive cycles; a broker,
+if another broker has written this many reports since the missing broker's last report. A bundle
+that was split counts as any other bundle that no broker reports.
 """
 
 NO_RATES: Rates = (0.0, 0.0, 0.0, 0.0)
 SHEDDING, UNCLEAR_CAUSES = "shedding", ("admin", "unknown")
 MAX_DELAY_OF_SHED = timedelta(seconds=10)
-"""Maximum time from a cycle to an unload of unclear cause that counts as shed. Its cause can be
-unclear because the leader counted the unload later.
+"""An unload of unclear cause counts as shed if it follows a cycle in less than this time. The cause
+can be unclear because the leader counted the unload later.
 """
 
 
@@ -62,7 +62,7 @@ class _History:
     versions: set[str] = field(default_factory=set)
 
     def add(self, record: Json) -> None:
-        """Add a record, unless it belongs to another cluster than the first record."""
+        """Add a record; ignore it if its cluster is not that of the first record."""
         self.cluster = self.cluster or record.get("cluster")
         if record.get("cluster") != self.cluster:
             return
@@ -89,7 +89,7 @@ def recorded_world(path: Path) -> SimulatedWorld:
     """Return a world with the first owners and the loads of a recorded history.
 
     If the history has cycles, the simulation runs its cycles at the same times, and brokers come
-    and go as recorded. Otherwise there is one cycle for each report of a broker. Only the first
+    and go as recorded. Otherwise, each cycle uses the next report of every broker. Only the first
     cluster of the history is simulated. Errors: `BadWorld`.
     """
     history = _History()
@@ -101,12 +101,12 @@ def recorded_world(path: Path) -> SimulatedWorld:
     world = replace(
         world, version=next(iter(history.versions)) if len(history.versions) == 1 else ""
     )
-    missing = f"{counted(history.damaged, 'report')} cannot be read and are left out"
+    missing = f"left out: {counted(history.damaged, 'report')} that cannot be read"
     return replace(world, notes=(*world.notes, missing)) if history.damaged else world
 
 
 def _by_report(history: _History) -> SimulatedWorld:
-    """Return a world with one cycle for each report of a broker, which gives the loads."""
+    """Return a world in which each cycle has the loads in the next report of every broker."""
     reports = {broker: [said for _, said in each] for broker, each in history.reports.items()}
     length = max(map(len, reports.values()))
     count = f"up to {length} reports per broker, one per cycle"
@@ -186,7 +186,7 @@ def _replayed(
 ) -> SimulatedWorld:
     """Return a world with these reports: one for each broker and cycle."""
     first = {
-        broker: max((said for _, said in each), key=_not_full_then_most)
+        broker: max((said for _, said in each), key=_report_rank)
         for broker, each in history.reports.items()
     }
     recorded, owner = _recorded_loads(reports)
@@ -199,10 +199,9 @@ def _replayed(
     return snapshot_world(str(history.cluster), first, {}, settings, [note], recorded)
 
 
-def _not_full_then_most(said: Json) -> tuple[bool, float]:
-    """Return a sort key for reports.
-
-    Reports without a resource at 100 % sort above the others, and then reports with more traffic.
+def _report_rank(said: Json) -> tuple[bool, float]:
+    """Return a report's rank. Reports without a resource at 100 % rank higher than the others;
+    among these and among the others, reports with more traffic rank higher.
     """
     return all(percent_used(said, one) < 100 for one in SCALING), reported_throughput(said)
 

@@ -20,17 +20,17 @@ from pulsar_conformance.specs.text import WIDTH, columns, counted, first_of, par
 HEADINGS = ("", "rest", "unloads", "most", "back", "over", "spread")
 LEGEND = (
     "rest: cycles until unloads end, or `never` with the number of cycles after which all owners "
-    "repeat, or `ongoing` if there are too few cycles to tell; they have ended if none would "
-    "follow until smoothed usage converges or, if loads vary or topics are added, if there are "
-    "none in the last quarter of the cycles; most: unloads of the bundle that was unloaded most "
-    "often; back: unloads that returned a bundle to the broker it had just left; over: minutes "
-    "over the overload threshold, by usage without weights, summed over brokers; spread: "
+    "repeat, or `ongoing` if there are too few cycles to tell; unloads have ended if none "
+    "would follow until smoothed usage converges or, if loads vary or topics are added, if there "
+    "are none in the last quarter of the cycles; most: unloads of the bundle that was unloaded "
+    "most often; back: unloads that returned a bundle to the broker it had just left; over: "
+    "minutes over the overload threshold, by usage without weights, summed over brokers; spread: "
     "percentage points between the least and the most used broker, in the first cycle and in the "
     "last. Resources with a weight of 0 count in neither over nor spread, and heap memory does not "
     "where the release leaves it out."
 )
 MAX_UNCOUNTED = 3
-"""Maximum number of brokers that are named for a resource that does not count."""
+"""Maximum number of brokers that are named for a resource that does not count as load."""
 
 MAX_NAME_WIDTH = 24
 """Maximum width of a variant's name in a table. Longer names are shortened, and given in full below
@@ -70,8 +70,8 @@ def simulation_lines(courses: Sequence[SimulatedCourse]) -> Iterator[str]:
 def short_names(names: Sequence[str]) -> dict[str, str]:
     """Return a short name for each variant.
 
-    Words that all variants have are left out. If this is not enough, only values are left; if that
-    is not enough, variants are numbered.
+    Words that all variants have are left out. If the names are still too long or not distinct, they
+    consist of the values alone, or else of the strategy alone, or else of numbers.
     """
     words = [name.split() for name in names]
     common = set(words[0]).intersection(*words[1:]) if len(words) > 1 else set()
@@ -106,7 +106,7 @@ def figures(one: Measures) -> tuple[str, ...]:
 
 
 def _split_lines(course: SimulatedCourse, name: str) -> Iterator[str]:
-    """Yield lines with the number of splits and of the bundles in the end."""
+    """Yield lines with the number of splits and the final number of bundles."""
     parts = [len(parts) for cycle in course.cycles for parts in cycle.splits.values()]
     bundles = counted(len(course.world.bundles) + sum(parts) - len(parts), "bundle")
     splits = counted(len(parts), "split") if parts else "no splits"
@@ -139,7 +139,7 @@ def _next_unload_lines(course: SimulatedCourse, name: str) -> Iterator[str]:
 
 
 def _uncounted_lines(course: SimulatedCourse, name: str) -> Iterator[str]:
-    """Yield lines on brokers with a resource over the overload threshold that does not count."""
+    """Yield lines on resources that end over the overload threshold but do not count as load."""
     for resource, used in uncounted_overloads(course).items():
         threshold, why = overload_percentage(course), course.uncounted[resource]
         brokers = [f"{one} at {percent:.4g} %" for one, percent in used.items()]

@@ -98,15 +98,16 @@ def percent_used(said: Json, resource: str) -> float:
 
 
 def _percent_by_traffic(said: Json, carried: float) -> dict[str, float]:
-    """Return each resource's usage in percent per byte per second; empty without traffic."""
+    """Return resources' ratios of usage in percent to bytes per second; empty without traffic."""
     return {one: percent_used(said, one) / carried for one in SCALING} if carried else {}
 
 
 def _others_ratios(brokers: Mapping[str, Json], broker: str) -> dict[str, float]:
-    """Return the other brokers' usage per traffic, for resources that a broker uses excessively.
+    """Return the other brokers' ratio of usage to traffic, for each resource that `broker` uses
+    excessively.
 
-    The usage is in percent per byte per second. It is excessive if the broker's own ratio is over
-    `TRAFFIC_RATIO` times the others' ratio. Empty if the broker or the others have no traffic.
+    The ratio is in percent per byte per second. The use is excessive if the ratio of `broker` is
+    over `TRAFFIC_RATIO` times that of the others. Empty if `broker` or the others have no traffic.
     """
     others = [said for name, said in brokers.items() if name != broker]
     traffic, own = sum(map(reported_throughput, others)), reported_throughput(brokers[broker])
@@ -124,8 +125,8 @@ def _busy_note(broker: str, said: Json, resources: Iterable[str]) -> str:
     used = enumerated([f"{percent_used(said, one):.4g} % of {one}" for one in resources])
     return (
         f"{broker}: {used} with {throughput(exact(reported_throughput(said)))} is over "
-        f"{TRAFFIC_RATIO} times the usage per traffic of the other brokers, so it is assumed to "
-        "grow with traffic as theirs does"
+        f"{TRAFFIC_RATIO} times what the other brokers use for as much traffic, so it is assumed "
+        "to grow with traffic as theirs does"
     )
 
 

@@ -74,7 +74,7 @@ def read_start(args: argparse.Namespace) -> Start:
     elif args.history:
         world = recorded_world(args.history)
         profile = nearest_profile(world.version) if world.version else None
-        worlds = [_as_recorded(world) if profile and args.profile is None else world]
+        worlds = [_with_recorded_ways(world) if profile and args.profile is None else world]
     else:
         names = [name for one in args.world for name in (world_titles() if one == ALL else [one])]
         worlds = [_world(name, args.seed) for name in dict.fromkeys(names)]
@@ -82,8 +82,8 @@ def read_start(args: argparse.Namespace) -> Start:
     return Start(worlds, chosen or _common_strategy(worlds), profile)
 
 
-def _as_recorded(world: SimulatedWorld) -> SimulatedWorld:
-    """Return a recorded world whose brokers decide like the version named in their reports."""
+def _with_recorded_ways(world: SimulatedWorld) -> SimulatedWorld:
+    """Return a recorded world with the ways of the version in its reports, and notes on them."""
     judged, profile = judged_version(world.version), nearest_profile(world.version)
     told = filter(
         None, (f"Pulsar {world.version} is simulated by {profile}", caveat_text(world.version))
@@ -162,7 +162,7 @@ def reported_world(args: argparse.Namespace) -> tuple[SimulatedWorld, str | None
     _check_cluster(args, with_settings(found.trial, settings), args.profile or found.profile)
     notes = [
         *found.notes,
-        *_replaced_strategy(args.strategy, seen["settings"], found.place),
+        *_replaced_strategy_note(args.strategy, seen["settings"], found.place),
     ]
     name = str(args.reports or args.metrics or args.url)
     world = snapshot_world(name, seen["brokers"], seen["bundles"], settings, notes)
@@ -171,7 +171,7 @@ def reported_world(args: argparse.Namespace) -> tuple[SimulatedWorld, str | None
     return world, found.profile
 
 
-def _replaced_strategy(chosen: str | None, settings: Json, place: str) -> Iterator[str]:
+def _replaced_strategy_note(chosen: str | None, settings: Json, place: str) -> Iterator[str]:
     """Yield a note if the chosen strategy is different from the cluster's own."""
     own = strategy_of_settings(settings)
     if chosen and own and own != chosen:

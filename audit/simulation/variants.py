@@ -121,7 +121,7 @@ def settings_without_effect(variant: Variant, world: SimulatedWorld) -> Iterator
     disable it.
 
     Also yield a note on settings that the release lacks or no longer reads in files, and on odd
-    values. Settings of a world count only if a file describes the world.
+    values. A world's settings are considered only if the world is described in a file.
     """
     known = set(world.files.unused) if world.files else set()
     files = read_by_variant(variant, world).files
@@ -253,7 +253,8 @@ def sweep(
 ) -> tuple[list[Variant], list[str]]:
     """Return each variant with each value in `NAME=FIRST..LAST/STEP`, and notes.
 
-    If no value has an effect on a variant, it stays unchanged, with a note. Errors: `BadWorld`.
+    If no value affects a variant, the variant stays unchanged, and a note says so. Errors:
+    `BadWorld`.
     """
     try:
         swept, values = parse_sweep(text)
@@ -379,10 +380,10 @@ def _check_offers(variant: Variant, connection: Offering, world: SimulatedWorld)
     if hello.strategies and variant.strategy not in hello.strategies:
         known = ", ".join(hello.strategies)
         problem = f"it does not offer {variant.strategy}; choose from {known}"
-        raise BadWorld(f"{variant.adapter}: {problem}{_with_profile(variant)}")
+        raise BadWorld(f"{variant.adapter}: {problem}{_profile_hint(variant)}")
 
 
-def _with_profile(variant: Variant) -> str:
+def _profile_hint(variant: Variant) -> str:
     """Return a hint with the profiles under which the reference offers the strategy; empty if none
     does.
     """

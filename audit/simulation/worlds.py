@@ -42,8 +42,8 @@ class BadWorld(UserError):
 
 @dataclass(frozen=True)
 class SimulatedBroker:
-    """A broker. Each resource has a constant usage in percent, and a usage in percent per byte per
-    second of traffic.
+    """A broker. Each resource has a constant usage in percent, and a usage that grows with traffic,
+    in percent per byte per second.
     """
 
     name: str
@@ -51,7 +51,7 @@ class SimulatedBroker:
     up: bool = True
 
     def percents(self, throughput: float) -> dict[str, float]:
-        """Return the usage of each resource in percent at this traffic, in bytes per second."""
+        """Return each resource's usage in percent at a traffic of `throughput` bytes per second."""
         return {
             resource: round(min(fixed + each * throughput, 100.0), 6)
             for resource, (fixed, each) in self.uses.items()
@@ -157,7 +157,7 @@ class SimulatedWorld:
         return self.is_constant and not self.topics_each_cycle
 
     def events_after(self, cycles: int) -> str | None:
-        """Return a note about events that only happen later than this number of cycles; None if
+        """Return a note about events that happen only after this number of cycles; None if
         there are none.
         """
         changes = [event.cycle for event in self.events]

@@ -46,7 +46,7 @@ def text_after_table(out):
         (("--profile", "documented-3.0"), "broker-1 is not above 60 %: it keeps all"),
         (
             ("--profile", "documented-4.2", "--strategy", "AvgShedder"),
-            "AvgShedder counts over cycles; explain gives the reason in a single cycle",
+            "AvgShedder also decides by earlier cycles; explain gives the reason in a single cycle",
         ),
     ],
 )

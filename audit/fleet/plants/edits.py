@@ -19,7 +19,9 @@ from pulsar_conformance.reference.overload import MARGIN, need_of, threshold_of
 from pulsar_conformance.reference.threshold import BELOW_AVERAGE, Levels
 
 TRAFFIC_FACTOR = 1.6
-"""Factor that multiplies the highest traffic of a broker, and divides the lowest."""
+"""Factor by which the most loaded broker's traffic is multiplied, and the least loaded broker's
+traffic is divided.
+"""
 
 POINTS_BELOW_THRESHOLD = 3
 """Percentage points by which busy brokers stay below the overload threshold."""
@@ -36,7 +38,7 @@ returns False if that is impossible.
 
 
 def _set_above_average(planted: PlantedCycle, broker: Broker, points: Fraction) -> bool:
-    return planted.raise_above_average(broker.name, Levels(planted.cycle).threshold + points)
+    return planted.set_relative_to_average(broker.name, Levels(planted.cycle).threshold + points)
 
 
 def _set_above_threshold(planted: PlantedCycle, broker: Broker, points: Fraction) -> bool:
@@ -182,10 +184,10 @@ def sheds_just_below_limit(planted: PlantedCycle) -> UnloadPairs | None:
 
 
 def _raised_brokers(planted: PlantedCycle, share: Fraction) -> Iterator[tuple[Broker, list[str]]]:
-    """Raise the usage of brokers in turn; yield each broker with the first bundles of its queue.
+    """Raise the usage of one broker at a time; yield the broker with some of its bundles.
 
-    At that usage, the traffic that the broker must shed is `share` times the traffic of these
-    bundles.
+    The bundles are the heaviest of its movable bundles. At the raised usage, the broker must shed
+    `share` times their traffic.
     """
     for broker in planted.busiest():
         cycle = planted.cycle
@@ -226,7 +228,7 @@ def ignores_idle_broker(planted: PlantedCycle) -> UnloadPairs | None:
 
 
 def ignores_weights(planted: PlantedCycle) -> UnloadPairs | None:
-    """Unload nothing from a broker that is above the limit only by weighted usage.
+    """Unload nothing from a broker that is above the limit only because usage is weighted.
 
     The other brokers use most of their memory, which has a low weight.
     """
@@ -246,9 +248,8 @@ def sheds_from_the_idlest(planted: PlantedCycle) -> UnloadPairs | None:
 
 
 def sheds_for_idle_broker(planted: PlantedCycle) -> UnloadPairs | None:
-    """Unload a bundle from the busiest broker because another one is nearly idle.
-
-    No broker is above the limit.
+    """Unload a bundle from the busiest broker because another broker is nearly idle, although no
+    broker is above the limit.
     """
     _make_one_idle(planted)
     broker = planted.busiest()[0]
@@ -265,7 +266,7 @@ def _make_one_idle(planted: PlantedCycle) -> None:
     """Lower the usage of the least used broker to just below the average minus the threshold."""
     levels = Levels(planted.cycle)
     idle = min(levels.usage, key=lambda name: levels.usage[name])
-    planted.raise_above_average(idle, -levels.threshold - 2 * SLIGHT_EXCESS)
+    planted.set_relative_to_average(idle, -levels.threshold - 2 * SLIGHT_EXCESS)
 
 
 def sheds_at_equal_usage(planted: PlantedCycle) -> UnloadPairs | None:

@@ -35,7 +35,9 @@ This is twice the tolerance of floating point.
 
 FULL = 100
 LOWERED_USAGE = 0.9
-"""Maximum usage of a broker's other resources, as a share of the usage that is set."""
+"""Maximum usage of the resources that `set_usage` does not name, as a share of the usage that it
+sets.
+"""
 
 
 @dataclass
@@ -114,11 +116,11 @@ class PlantedCycle:
         said = self.case["brokers"][broker]
         said.update({name: factor * said[name] for name in RATE_FIELDS})
 
-    def raise_above_average(self, broker: str, points: Fraction | float) -> bool:
-        """Set a broker's usage to `points` percentage points above the average of all brokers.
+    def set_relative_to_average(self, broker: str, points: Fraction | float) -> bool:
+        """Set a broker's usage to the average of all brokers plus `points` percentage points.
 
-        The average includes the broker itself. Return False if that would take a usage outside 0 to
-        100 %.
+        The average includes the broker's new usage. Return False if no usage above 0 and up to
+        100 % fulfills this.
         """
         usage = Levels(self.cycle).usage
         count = len(usage)

@@ -19,22 +19,24 @@ the history.
 """
 
 SETTINGS_LEAD = 20_000
-"""Milliseconds before a cycle at which the settings that its violation needs are set."""
+"""Milliseconds from the change to the settings that a violation needs until its cycle."""
 
 SETTINGS_END = 18_000
-"""Milliseconds after a cycle at which the settings that its violation needs are restored."""
+"""Milliseconds from the cycle of a violation until the former settings are restored."""
 
 SPLIT_SETTINGS_END = SPLIT_AFTER + SETTINGS_END
-"""Milliseconds after a cycle at which the settings for a split after it are restored."""
+"""Milliseconds from the cycle of a violation that concerns a split until the former settings are
+restored.
+"""
 
 SINGLE_BUNDLE_RULE = "OVERLOAD-07"
 """The rule that only a broker with a single bundle can violate."""
 
 MOVED_AWAY_AFTER = 40_000
-"""Milliseconds from the start of a period until a broker's bundles move away, except one."""
+"""Milliseconds from the start of a period until all but one of a broker's bundles move away."""
 
 CYCLES_WITHOUT_VIOLATION = 6
-"""Number of cycles at the start without violations: the brokers are still distributing their load.
+"""Number of cycles without violations at the start, while the brokers still distribute their load.
 """
 
 
@@ -50,8 +52,8 @@ class ViolationPlanter(ClusterHistory):
         self._due: PlannedSplit | None = None
 
     def run_cycle(self, now: int) -> None:
-        """Run a cycle that violates the next rule, or a correct one if the rule cannot be violated
-        in it.
+        """Run a cycle that violates the next rule; if that is impossible or not yet due, run a
+        correct cycle.
         """
         self._wait -= 1
         if self.left and self._wait < 0:
@@ -65,12 +67,13 @@ class ViolationPlanter(ClusterHistory):
         super().run_cycle(now)
 
     def _violate(self, rule: str, plant: PlantedViolation, now: int) -> bool:
-        """Violate a rule and the rules that it implies, but no other; return False if that is
-        impossible in this cycle.
+        """Run a cycle that violates a rule and those that `plant.implies` lists, but no other.
+
+        Return False if that is impossible in this cycle.
         """
         if plant.split is not None:
             return self._violate_split_rule(plant, now)
-        if plant.edit is None or (plant.omits_due_action and self._stops_a_broker(now)):
+        if plant.edit is None or (plant.omits_due_action and self._broker_stops_after(now)):
             return False
         case = copy.deepcopy(self.shedding_case(now))
         planted = PlantedCycle(case, DEFAULT_PROFILE, self.fleet.readings, self.ask_adapter)
@@ -87,7 +90,7 @@ class ViolationPlanter(ClusterHistory):
         self.memory.remember_usage(case)
         return True
 
-    def _stops_a_broker(self, now: int) -> bool:
+    def _broker_stops_after(self, now: int) -> bool:
         """True if a broker goes down just after the cycle.
 
         An audit would then not know if the broker was already down in the cycle.
@@ -96,9 +99,8 @@ class ViolationPlanter(ClusterHistory):
         return any(restart.down == period for restart in self.world.events.restarts)
 
     def _set_temporarily(self, settings: Json, now: int, duration: int = SETTINGS_END) -> None:
-        """Record settings `SETTINGS_LEAD` ms before this cycle, and the former settings after it.
-
-        `duration` is the number of milliseconds from the cycle to the former settings.
+        """Record these settings `SETTINGS_LEAD` ms before a cycle, and the former settings
+        `duration` ms after it.
         """
         if settings != self.settings:
             self.record("settings", now - SETTINGS_LEAD, settings=settings)

@@ -1,4 +1,4 @@
-"""Averages of bundles in a leader's memory: fading ones, as in releases, and sliding ones."""
+"""Averages of bundles in a leader's memory: fading as in releases, or sliding."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class FadingAverages(dict[str, Json]):
     """
 
     def establish(self, bundle: str, rates: Rates) -> None:
-        """Set a bundle's averages as if its load had always been the same."""
+        """Set a bundle's averages as if it had always had these rates."""
         self[bundle] = {
             frame: {**rates_by_name(rates), "numSamples": size, "maxSamples": size}
             for frame, size in WINDOWS.items()
@@ -52,26 +52,26 @@ def _with_sample(data: Json, rates: Rates) -> Json:
     if count == most and (messages_in, messages_out, bytes_in, bytes_out) == rates:
         return data
     messages_in_now, messages_out_now, bytes_in_now, bytes_out_now = rates
-    weight = count + 1 if count < most else most
-    messages = _mixed(messages_in, messages_in_now, weight)
-    carried = _mixed(bytes_in, bytes_in_now, weight)
+    size = count + 1 if count < most else most
+    messages = _updated(messages_in, messages_in_now, size)
+    carried = _updated(bytes_in, bytes_in_now, size)
     same_messages = messages_in == messages_out and messages_in_now == messages_out_now
     same_bytes = bytes_in == bytes_out and bytes_in_now == bytes_out_now
     return {
         "msgRateIn": messages,
-        "msgRateOut": messages if same_messages else _mixed(messages_out, messages_out_now, weight),
+        "msgRateOut": messages if same_messages else _updated(messages_out, messages_out_now, size),
         "msgThroughputIn": carried,
-        "msgThroughputOut": carried if same_bytes else _mixed(bytes_out, bytes_out_now, weight),
-        "numSamples": weight,
+        "msgThroughputOut": carried if same_bytes else _updated(bytes_out, bytes_out_now, size),
+        "numSamples": size,
         "maxSamples": most,
     }
 
 
-def _mixed(average: float, now: float, weight: int) -> float:
-    """Return an average with one more sample, whose weight is one divided by `weight`."""
+def _updated(average: float, now: float, count: int) -> float:
+    """Return an average updated with the value `now`, whose weight is one divided by `count`."""
     if average == now:
         return average
-    return round((average * (weight - 1) + now) / weight * FINE) / FINE
+    return round((average * (count - 1) + now) / count * FINE) / FINE
 
 
 class SlidingAverages(Mapping[str, Json]):

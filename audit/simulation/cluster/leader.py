@@ -69,9 +69,9 @@ def throughput_of(said: Json) -> float:
 class LeaderMemory:
     """A leader's averages of bundles, last unloads, and smoothed usage of brokers.
 
-    Times are numbers, such as numbers of cycles, that `minutes_at` converts to minutes. Unless
-    `whole_history`, a broker's earlier usage is combined into one smoothed number: a `usageHistory`
-    that has only this number leads to the same unloads as the full list. [THRESHOLD-07]
+    Times are numbers, such as numbers of cycles, that `minutes_at` converts to minutes. If
+    `whole_history` is false, a broker's earlier usages are combined into one smoothed number: a
+    `usageHistory` of only this number leads to the same unloads as the full list. [THRESHOLD-07]
     """
 
     def __init__(
@@ -99,14 +99,14 @@ class LeaderMemory:
 
         Empty under any other strategy.
         """
-        self._mixed: dict[str, float] = {}
-        self._used: dict[str, list[float]] = {}
+        self._smoothed: dict[str, float] = {}
+        self._usage_history: dict[str, list[float]] = {}
         self._whole_history = whole_history
 
     def is_tie(self, one: str | None, other: str, owners: Mapping[str, str | None]) -> bool:
-        """True if the bundles of two brokers have the same long-term message rate.
+        """True if the bundles of two brokers have the same long-term message rate in total.
 
-        Placement compares this rate, so it may choose either broker.
+        Placement compares these totals, so it may choose either broker.
         """
         rates = {one: 0.0, other: 0.0}
         for bundle, owner in owners.items():
@@ -130,14 +130,16 @@ class LeaderMemory:
     @property
     def is_finite(self) -> bool:
         """True if every broker's smoothed usage is a finite number."""
-        return all(map(isfinite, self._mixed.values()))
+        return all(map(isfinite, self._smoothed.values()))
 
     def cycles_until_converged(self) -> float:
-        """Return the number of cycles after which each broker's smoothed usage is within
-        `CONVERGED` of its usage in the last case, if that stays the same; infinite if never.
+        """Return the number of further cycles until each broker's smoothed usage is within
+        `CONVERGED` of its usage in the last case; infinite if that never happens.
+
+        Usage is assumed to stay as it is in the last case.
         """
         share, present = self.history_share, self.weighted_usages(self.question["brokers"])
-        known = share and {name: abs(self._mixed[name] - now) for name, now in present.items()}
+        known = share and {name: abs(self._smoothed[name] - now) for name, now in present.items()}
         gap = max(known.values(), default=0.0) if known else 0.0
         if gap <= CONVERGED:
             return 0
@@ -148,8 +150,8 @@ class LeaderMemory:
         owned = (bundle for said in brokers.values() for bundle in said["bundles"])
         if self.history_share:
             brokers = {
-                name: {**said, "usageHistory": list(self._used[name])}
-                if name in self._used
+                name: {**said, "usageHistory": list(self._usage_history[name])}
+                if name in self._usage_history
                 else said
                 for name, said in brokers.items()
             }
@@ -165,23 +167,23 @@ class LeaderMemory:
         """Add the usage in a `shed.select` case to the brokers' smoothed usage. [THRESHOLD-07]"""
         brokers, share = case["brokers"], self.history_share
         for name, now in self.weighted_usages(brokers).items() if share else ():
-            before = self._mixed.get(name, now)
-            self._mixed[name] = round(before * share + now * (1 - share), 9)
+            before = self._smoothed.get(name, now)
+            self._smoothed[name] = round(before * share + now * (1 - share), 9)
             if self._whole_history:
-                self._used.setdefault(name, []).append(now)
+                self._usage_history.setdefault(name, []).append(now)
             else:
-                self._used[name] = [self._mixed[name]]
+                self._usage_history[name] = [self._smoothed[name]]
         compares = case["strategy"] == "ThresholdShedder"
         self.decided = {
-            name: self._mixed[name] if share else self._rounded_weighted_usage(said)
+            name: self._smoothed[name] if share else self._rounded_weighted_usage(said)
             for name, said in (brokers.items() if compares else ())
         }
         self.question = case
 
     def usage(self, broker: SimulatedBroker, throughput: float) -> float:
-        """Return a broker's usage at this traffic, in bytes per second.
+        """Return a broker's usage in percent at a traffic of `throughput` bytes per second.
 
-        This is the percentage of the busiest resource among those that count as load.
+        This is the usage of the busiest resource among those that count as load.
         """
         used = broker.percents(throughput).items()
         return float(max((percent for name, percent in used if name in self.weight), default=0.0))

@@ -55,7 +55,7 @@ class _Daily:
 
 @dataclass(frozen=True)
 class _Bursty:
-    """A factor that is `by` in a random share of windows of `cycles` cycles, otherwise 1."""
+    """A factor for windows of `cycles` cycles: `by` with the probability `share`, otherwise 1."""
 
     seed: int
     share: float = 0.05

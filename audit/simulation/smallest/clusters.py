@@ -24,7 +24,7 @@ BUSY = 80
 """Minimum usage of brokers that are drawn nearly full, in percent."""
 
 CHANGE = 10
-"""First cycle with the second load of a bundle whose load changes."""
+"""First cycle in which a changing load has its second value."""
 
 Load = int | tuple[int, int]
 """The usage that a bundle causes, in percent: constant, or before and after `CHANGE`."""
@@ -36,7 +36,8 @@ Loads = tuple[tuple[Load, ...], ...]
 def drawn_loads(brokers: int, bundles: int, *, constant: bool) -> st.SearchStrategy[Loads]:
     """Draw a cluster of up to `brokers` brokers with up to `bundles` bundles each.
 
-    No usage exceeds 100 %. Loads may change unless `constant`. Some brokers are nearly full.
+    No broker's usage exceeds 100 %, and some brokers are nearly full. If `constant` is false, loads
+    may change.
     """
     percents = st.integers(1, PERCENTS // STEP).map(lambda steps: steps * STEP)
     changing = st.tuples(percents, percents).filter(lambda both: both[0] != both[1])

@@ -92,7 +92,7 @@ def _arithmetic(derivation: Derivation, cycle: SimulatedCycle) -> Iterator[str]:
 
 
 def none_found(rule: str, examples: int, cycles: int) -> str:
-    """Return the result of a search that found no cluster with a violation of a rule."""
+    """Return a text that says that a search found no cluster with a violation of a rule."""
     problem = "repeats itself" if rule == ENDLESS else f"violates {rule}"
     return f"none of {examples} clusters {problem} within {cycles} cycles"
 
@@ -104,9 +104,10 @@ def smallest_page(
     command: str,
     searched: str,
 ) -> str:
-    """Return a Markdown page about the smallest clusters, by the name of the variant.
+    """Return a Markdown page about the smallest cluster of each variant.
 
-    `searched` describes a search that found no such cluster.
+    `found` and `cycle_texts` are by the name of the variant. `searched` is the text for a variant
+    without such a cluster.
     """
     rows = []
     for variant, one in found.items():

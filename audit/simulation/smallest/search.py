@@ -129,8 +129,8 @@ def search_with_variant(
 ) -> SmallestCluster | None:
     """Return the smallest cluster found in which a variant violates a rule; None if none is found.
 
-    The model is connected anew for each cluster, because it may answer a repeated question with
-    another of several equal brokers. Errors: those of `make_simulator`.
+    The model is connected anew for each cluster, because its answer to a repeated question may name
+    a different one of several equal brokers. Errors: those of `make_simulator`.
     """
     connected = partial(connect, variant.adapter, variant.profile, readings)
 
@@ -153,7 +153,7 @@ def smallest_cluster(
 ) -> SmallestCluster | None:
     """Return the smallest cluster found in which a rule is violated; None if none is found.
 
-    Each cluster is simulated once, since an implementation may choose at random.
+    No cluster is simulated twice, since an implementation may choose at random.
     """
     found: dict[Loads, SmallestCluster | None] = {}
 
