@@ -15,12 +15,12 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 NEVER = datetime(9999, 1, 1, tzinfo=UTC)
-"""Time of the first change of a cluster in which nothing changes."""
+"""Time of the first change, for a cluster in which nothing changes."""
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 MAX_NAMED_CLUSTERS = 100
-"""Maximum number of clusters with a time of their own; all other clusters share one time."""
+"""Maximum number of clusters with a rebuild time of their own; all other clusters share one."""
 
 MAX_CHANGED_CLUSTERS = 5_000
 """Number of changed clusters above which all clusters share the earliest time."""
@@ -58,14 +58,14 @@ class RebuildTimes:
 
     @property
     def since(self) -> datetime:
-        """The earliest of these times."""
+        """The earliest rebuild time of any cluster."""
         return min((*self.named.values(), self.others))
 
     def __bool__(self) -> bool:
         return self.since != NEVER
 
     def moved_earlier(self, by: timedelta) -> RebuildTimes:
-        """Return a copy in which all times are earlier by this interval."""
+        """Return a copy in which each time is earlier by the interval `by`."""
         times = {name: time - by for name, time in self.named.items()}
         return RebuildTimes(times, self.others - by if self.others != NEVER else NEVER)
 
@@ -79,11 +79,11 @@ class RebuildTimes:
         return limit_clusters(times, min(self.others, other.others))
 
     def groups(self, *, all_rows: bool = False) -> Iterator[ClusterGroup]:
-        """Yield the groups of clusters to rebuild, at most three, each from its earliest time on.
+        """Yield at most three groups of clusters, each with the earliest rebuild time in the group.
 
         The first group is the largest set of named clusters whose first changes are on one day. The
         second has all other named clusters. The third has the unnamed clusters and the rows without
-        a cluster; it is left out if no unnamed cluster changes, except with `all_rows`.
+        a cluster. If no unnamed cluster changes, the third is left out unless `all_rows` is true.
         """
         by_day: defaultdict[date, list[str]] = defaultdict(list)
         for name, time in self.named.items():
@@ -122,10 +122,11 @@ class RebuildTimes:
         return rows.where(F.isnull(DAY) | (self._is_rewritten() & self.covers_day()))
 
     def unchanged_rows(self, rows: DataFrame, time: str) -> DataFrame:
-        """Return the rows that do not change, on days whose files are rewritten.
+        """Return the rows that do not change but share files with rows that are rebuilt.
 
-        The files of a day contain all clusters. Therefore they must also keep each cluster's rows
-        from before the time from which it is rebuilt. `time` is the column with a row's time.
+        The files of a day contain the rows of all clusters. If a day is rewritten for one cluster,
+        its files must keep those rows of every cluster that precede the cluster's rebuild time.
+        `time` is the column with a row's time.
         """
         covered = self.covers_day() if time == DAY else F.col(time) >= self.time_column()
         return rows.where(self._is_rewritten() & ~covered)
@@ -139,8 +140,9 @@ class RebuildTimes:
 
 
 def limit_clusters(times: Mapping[str, datetime], others: datetime = NEVER) -> RebuildTimes:
-    """Return rebuild times for at most `MAX_NAMED_CLUSTERS` named clusters; the other clusters
-    share their earliest time.
+    """Return rebuild times that name at most `MAX_NAMED_CLUSTERS` clusters.
+
+    All other clusters share the earliest time of any of them.
     """
     named = sorted((time, name) for name, time in times.items() if time != others)
     if len(named) <= MAX_NAMED_CLUSTERS:

@@ -65,8 +65,8 @@ MAX_FILTERED_NAMES = 200
 def changed_records(before: DataFrame, now: DataFrame) -> DataFrame:
     """Return the `cluster` and `at` of each record that was added, removed or altered.
 
-    `before` and `now` are the records in the same files: as read by the last audit, and as read
-    now.
+    `before` has the records of some files as the last audit read them, and `now` has the records
+    of the same files as they are now.
     """
     keys = ("file", "line", "at", "cluster")
     line = F.xxhash64("line").alias("line")
@@ -82,14 +82,17 @@ def earliest_time(rows: DataFrame, time: str) -> datetime:
 
 
 class TableDifference(NamedTuple):
-    """Times of the first changes in each cluster: in all columns, and in relevant columns only."""
+    """Times of the first changes in each cluster.
+
+    `any` counts changes in any column, and `relevant` only changes in relevant columns.
+    """
 
     any: RebuildTimes
     relevant: RebuildTimes
 
 
 def compare_tables(new: DataFrame, old: DataFrame, ignored: Sequence[str]) -> TableDifference:
-    """Return the first changes between two tables with the same columns.
+    """Return the times of the first differences between two tables with the same columns.
 
     Changes in the columns `ignored` are not relevant. The time of a row is its `cycle` or its `at`,
     or the earlier of the two if it has both.

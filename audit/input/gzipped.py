@@ -34,9 +34,10 @@ MAX_INSPECTED_BYTES = 1 << 27
 
 
 def is_intact_gzip(path: str) -> bool:
-    """True if a file is complete gzip members that decompress to less than `MAX_INSPECTED_BYTES`.
+    """True if a file consists of complete gzip members of less than `MAX_INSPECTED_BYTES` in all.
 
-    Every reader reads the same lines from such a file.
+    The size is that of the decompressed content. Every reader reads the same lines from such a
+    file.
     """
     if not path.endswith(GZIP):
         return False
@@ -141,9 +142,9 @@ def arrow_reader() -> Callable[[Iterator[Any]], Iterator[Any]]:
                 yield given
 
         def lines(contents: Iterator[bytes]) -> Iterator[tuple[list[bytes], str | None]]:
-            """Yield lists of lines, each paired with None.
+            """Yield pairs of a list of lines and a description of damage.
 
-            The last list comes with a description of the damage if the file is damaged.
+            The description is None, except in the last pair of a damaged file.
             """
             rest, mark = b"", b"\xef\xbb\xbf"
             try:

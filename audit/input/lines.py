@@ -42,7 +42,7 @@ MAX_DOCUMENTS = 2_000
 def text_lines(
     spark: Session, path: Paths, files: FileSelection = None, *, kind: str = "text"
 ) -> DataFrame:
-    """Return the lines, split at line feeds, of all files of a kind that Spark reads itself."""
+    """Return the lines of all files of a kind that Spark reads itself; line feeds end a line."""
     reader = spark.read.option("recursiveFileLookup", True).option("lineSep", "\n")
     lines = reader.text(path).where((kind_column() == kind) & is_among(files))
     return lines.select(*_line_columns(F.col("value")))
@@ -107,10 +107,10 @@ def read_lines(
 ) -> DataFrame:
     """Return the columns `file`, `line` and `damage` of all lines.
 
-    If content is lost, a row gives the reason in `damage`. A line may contain any bytes. With
-    `whole`, two kinds of files are assumed to be intact: Parquet files that Spark can open, and
-    small compressed files that this function finds intact. Otherwise each file is checked. `files`
-    are the paths of the files to read, or None for all.
+    If content is lost, a row gives the reason in `damage`. A line may contain any bytes. Compressed
+    files and Parquet files are checked for damage one by one. With `whole`, this check is left out
+    for Parquet files if Spark can open all of them, and for compressed files if this function first
+    finds all of them small and intact. `files` are the paths of the files to read, or None for all.
     """
     wanted = None if files is None else set(files)
     every = {one.file: kind for one, kind in found.kinds.items()}
@@ -131,18 +131,18 @@ def read_lines(
 
 LINES = "file string, line string, damage string"
 MAX_INSPECTED_BYTES_IN_ALL = 1 << 20
-"""Maximum total size in bytes of compressed files that this process first checks for damage.
+"""Total size in bytes of compressed files above which this process does not check them for damage.
 
-To check them, it decompresses them.
+The check decompresses the files. If it finds all of them intact, Spark reads them.
 """
 
 MAX_OPENED_FILES = 1_000
-"""Maximum number of files that are each opened by path. To read more of them, the whole folder is
-opened.
+"""Maximum number of files that are each opened by path. If there are more files to read, the whole
+folder is opened instead.
 """
 
 BEGINNING_BYTES = 4096
-"""Number of bytes at the start of a file that show if it may be a JSON document."""
+"""Number of bytes at the start of a file that are read to see if it may be a JSON document."""
 
 MAY_BE_DOCUMENT = re.compile(rb"\s*(\[|\{\s*(\n|\Z)|\Z)")
 

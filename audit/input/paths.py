@@ -68,7 +68,10 @@ NO_CLASS = re.compile(r"ClassNotFoundException|Class \S+ not found|No FileSystem
 
 
 def storage_problem(path: str, cause: str) -> str | None:
-    """Return why Spark cannot open a path with a scheme, and what to do; None for other errors."""
+    """Return why Spark cannot open a path with a scheme, and how to correct this.
+
+    `cause` is Spark's error. None if the error has nothing to do with the scheme or its host.
+    """
     scheme, separator, _ = path.partition("://")
     if not separator or (not NO_CLASS.search(cause) and "UnknownHost" not in cause):
         return None
@@ -91,7 +94,7 @@ def check_paths(source: str, output: str, summary: str | None) -> None:
     """
     for option, path in (("input", source), ("output", output)):
         if not path:
-            raise AuditError(f"--{option}: the path is empty; give one")
+            raise AuditError(f"--{option}: the path is empty; give a path")
     _check_output_outside_input(source, output)
     _check_folder("output", Path(output.removeprefix(LOCAL)))
     if summary is not None:

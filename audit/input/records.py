@@ -17,7 +17,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 REPORTED_BY = ("load_report", "load_data", "leader")
-"""Kinds of records that are unique for a broker and a time."""
+"""Kinds of records of which a broker can have only one at any time."""
 
 IDENTIFYING_COLUMNS = ("cluster", "day", "part", "kind", "at", "who", "bundle", "name", "alone")
 """Columns that identify a record. The first three also determine which Spark task handles the
@@ -50,7 +50,7 @@ def records(lines: DataFrame, shards: int = 1) -> DataFrame:
 def parse_each_line(lines: DataFrame) -> DataFrame:
     """Parse each line by itself; return the columns of `records`, except `used`.
 
-    Cluster, day and time are null if the line does not give them credibly.
+    Cluster, day and time are null if the line gives no credible values for them.
     """
     rows = _with_readable_fields(parsed_records(lines).withColumn("reason", reason()))
     usable = F.col("reason").isNull()
@@ -111,8 +111,8 @@ def deduplicate(rows: DataFrame, shards: int = 1) -> DataFrame:
     """Add the column `used`, and the reason for records that repeat others.
 
     If several records are about the same subject, the one whose text sorts first is used, whatever
-    its file. One Spark task handles all rows of a cluster, or with several shards of a shard, in a
-    part of a day.
+    its file. Each Spark task handles one part of a day: all its rows of one cluster or, if there
+    are several shards, all its rows of one shard.
     """
     usable, text = F.col("reason").isNull(), F.xxhash64("file", "line")
     rows = rows.withColumns(
@@ -159,8 +159,8 @@ def used_days() -> tuple[Column, Column]:
 def stray_days(rows: DataFrame) -> DataFrame:
     """Return the stray days as cluster and day.
 
-    A day is stray if it is far from the cluster's other days and has few records: a wrong clock
-    dated them.
+    A day is stray if it is far from the cluster's other days and has few records, which a wrong
+    clock must have dated.
     """
     days = rows.where("used").groupBy("cluster", "day").agg(F.count(F.lit(1)).alias("number"))
     return _find_stray_days(days)
@@ -195,9 +195,10 @@ def _find_stray_days(days: DataFrame) -> DataFrame:
 
 
 def quarantine_days(rows: DataFrame, days: DataFrame) -> DataFrame:
-    """Return the records of all clusters on these days, with those of the stray days quarantined.
+    """Return the records of all clusters on the given days, and quarantine those on stray days.
 
-    `days` has pairs of a cluster and a day; a record is quarantined if its pair is among them.
+    `days` has the stray days, each as a pair of a cluster and a day. On such a day, the records of
+    that cluster are quarantined, and the records of all other clusters are returned as they are.
     """
     stray = F.broadcast(days.withColumn("stray", F.lit(True)))
     found = rows.join(F.broadcast(days.select("day").distinct()), "day", "left_semi")

@@ -47,8 +47,8 @@ def reports(records: DataFrame) -> DataFrame:
 def broker_samples(records: DataFrame) -> DataFrame:
     """Return the table `broker_samples`.
 
-    A rate that a report lacks is the sum of its bundles' rates, or 0 without bundles. The usage of
-    a resource that was not measured is 0 %.
+    If a report lacks a rate, the sum of its bundles' rates is used; it is 0 without bundles. The
+    usage of a resource that was not measured is 0 %.
     """
     report, stats = F.col("report"), F.col("stats")
     owned = F.coalesce(report["bundles"], F.when(F.col("simple"), F.map_keys(stats)))

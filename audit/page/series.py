@@ -47,9 +47,8 @@ MAX_ROWS = 1000
 """Maximum number of rows in the table of verdicts. It omits the verdict `allowed`."""
 
 MAX_EVIDENCE_LENGTH, FEW_VERDICTS = 300_000, 100
-"""Maximum total length of the evidence on a page, and a number of verdicts.
-
-If there are more verdicts, the maximum length of the evidence of each becomes shorter.
+"""Maximum total length of the evidence on a page, and the number of verdicts above which the
+evidence of each verdict is limited further.
 """
 
 MAX_BUNDLES = 50
@@ -243,7 +242,7 @@ def returning_bundles(tables: Tables, cluster: str) -> list[list[Any]]:
     """Return the bundles that came back to a broker: name, number of unloads, first brokers in
     order.
 
-    A stay at a broker may have several records, which are counted once:
+    A stay at a broker may have several records. These count as one stay:
 
     - an assignment, and the next unload by the same broker
     - an unload, and its repetition in another log

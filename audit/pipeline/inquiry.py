@@ -49,7 +49,7 @@ DERIVED_CYCLES = 3
 
 @dataclass(frozen=True)
 class Inquiry:
-    """An inquiry about a bundle, a broker or both; with `at`, only about the time up to it."""
+    """An inquiry about a bundle, a broker or both. With `at`, later events are left out."""
 
     bundle: str | None = None
     broker: str | None = None
@@ -195,8 +195,8 @@ def _bundle_suffix(asked: Inquiry) -> Column:
 def _relevant_cycles(tables: Tables, asked: Inquiry, cluster: str) -> list[str]:
     """Return the times of the cycles to show.
 
-    They are the last cycle up to the time that the inquiry gives. If it gives none, they are the
-    last cycles with unloads or, if there are none, the last cycle.
+    If the inquiry gives a time, only the last cycle up to that time is shown. Otherwise the last
+    cycles with unloads are shown or, if no cycle has unloads, the last cycle.
     """
     mine = F.col("cluster") == cluster
     known = tables["bundle_averages" if asked.bundle else "broker_usage"].where(mine)
@@ -314,12 +314,12 @@ def _arithmetic_lines(
 ) -> Generator[str, None, str]:
     """Yield the derivation of a cycle's case, as far as it concerns the bundle or broker.
 
-    It is computed at `moment`, if one is given.
+    It is computed for `moment`. If this is empty, it is computed for the recorded time of the cycle
+    or, if the cycle is not recorded or no report of the bundle or broker was known at that time,
+    for the latest time at which it may have run, just before its first unload.
 
     Return how a release's arithmetic differs from the unloads recorded in the cycle `moved`; empty
-    if it does not differ, or if the audit does not judge by a release. A cycle that is not recorded
-    is shown at the latest time at which it may have run, just before its first unload. The same
-    applies to a recorded cycle if no report of the bundle or broker was known at its time.
+    if it does not differ, or if the audit does not judge by a release.
     """
     made = {**tables, "cycles": tables["cycles"].where(this)}
     moments = cycles.cycle_moments(made, plan)
@@ -364,10 +364,10 @@ def _arithmetic_lines(
 
 
 def _documented_cases(tables: Tables, plan: AuditPlan, keys: DataFrame) -> list[dict[str, Any]]:
-    """Return the cases of these moments with usage and averages as the documents define them.
+    """Return the cases of these moments with usage and averages as the documents define them, not
+    as the release computes them.
 
-    The release's cases have usage and averages as the release computes them. Empty if the audit
-    does not also judge by the documents.
+    Empty if the audit does not judge by the documents as well.
     """
     documents = plan.documents
     made = tables_by_documents(tables, plan, documents) if documents else {}

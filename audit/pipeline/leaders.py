@@ -26,9 +26,9 @@ SILENT = "which has reported nothing since"
 def leader_changes(tables: Tables) -> DataFrame:
     """Return a row per change of leader: `cluster`, `at`, `broker`, `former`, `how`.
 
-    `how` is `RESTARTED` if the former leader was elected again. Otherwise it gives the state of the
-    former leader; this is `ENDED` if the broker unloaded bundles because of a shutdown at about
-    that time. A further record of the same leader is a change only if it was elected again.
+    `how` is `RESTARTED` if the former leader was elected again. Otherwise it says what became of
+    the former leader, such as `ENDED` if it unloaded bundles because of a shutdown at about that
+    time. If the same leader is recorded again, this is a change only if it was elected again.
     """
     course = Window.partitionBy("cluster").orderBy("at")
     led = tables["contexts"].where("kind = 'leader'").select("cluster", "at", "broker", "anew")

@@ -116,7 +116,7 @@ class Marks:
     def begin(self, table: str, shards: int = 1) -> None:
         """Write the mark that shows that the folder is an audit's, before any table is written.
 
-        Its number of rows is the number of shards.
+        Instead of a number of rows, this mark has the number of shards.
         """
         first = Mark("-", shards, 0.0)
         if self._here is not None:

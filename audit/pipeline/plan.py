@@ -1,6 +1,5 @@
-"""The plan of an audit: the profile and readings to judge by, and settings.
-
-These settings override recorded ones.
+"""The plan of an audit: the profile and readings to judge by, and settings that override recorded
+ones.
 """
 
 from __future__ import annotations
@@ -21,9 +20,10 @@ GoldTables = Mapping[str, DataFrame]
 """The tables from which a gold table is built (its parents), by name."""
 
 ALL_DAYS_PREFIX = "whole "
-"""Prefix of the name of a parent in `GoldTables`, to get the parent with all its days.
+"""Prefix of names in `GoldTables`. With it, the name of a parent stands for the parent with all its
+days.
 
-Under the name without the prefix, the parent may have only the days to build.
+Without it, the parent may have only the days that are being built.
 """
 
 
@@ -86,7 +86,10 @@ class AuditPlan:
 
     @property
     def documents(self) -> AuditPlan | None:
-        """The plan for judging by the release's documents, too; None if the audit does not."""
+        """The plan for judging by the release's documents as well.
+
+        None if the audit does not do so, or if the profile is not a release.
+        """
         profile = _documents_of_release(self.profile)
         if not self.by_documents_too or profile is None:
             return None
@@ -103,7 +106,7 @@ class AuditPlan:
     def defaults(self) -> Mapping[str, Any]:
         """The profile's default settings.
 
-        A release's default of a renamed setting is found under the old and under the new name.
+        If a setting was renamed, a release's default is found under both the old and the new name.
         """
         known, documents = specs.load(), _documents_of_release(self.profile)
         found = known.defaults(self.profile)

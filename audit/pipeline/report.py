@@ -107,11 +107,11 @@ def check_profile_has_rules(plan: AuditPlan) -> None:
 def judging_plan(
     spark: Any, path: str, profile: str | None, readings: Mapping[str, str], **more: Any
 ) -> AuditPlan:
-    """Return a plan for a profile; by default, for the release that the load reports name.
+    """Return the plan for a profile. Without one, return the plan for the release that the load
+    reports name, which also judges by that release's documents, or else for `DEFAULT_PROFILE`.
 
-    By default, the audit also judges by that release's documents; if no release is named, the plan
-    is for `DEFAULT_PROFILE`. Errors: `AuditError` for a profile without rules about unloads,
-    `specs.UnknownName` for a reading that the profile does not permit.
+    Errors: `AuditError` for a profile without rules about unloads, `specs.UnknownName` for a
+    reading that the profile does not permit.
     """
     ran = None if profile else profile_of_history(spark, path)
     if ran is not None and not rules_of(AuditPlan.of(ran)):
@@ -124,9 +124,9 @@ def judging_plan(
 
 
 def documents_to_judge(plan: AuditPlan) -> AuditPlan | None:
-    """Return the plan for judging by a release's documents, too.
+    """Return the plan for judging by a release's documents as well.
 
-    None if the audit does not do this, or if the documents have no rules about unloads.
+    None if the audit does not do so, or if the documents have no rules about unloads.
     """
     documents = plan.documents
     return documents if documents is not None and rules_of(documents) else None
@@ -190,7 +190,7 @@ def _check_complete(store: Store, every: Sequence[TableStep]) -> None:
     """Raise `AuditError` unless every table of an output that is not writable is up to date."""
     stale = stale_tables(store, every, _report_damage)
     if stale:
-        problem = f"it is not writable, but {stale[0]} must be built"
+        problem = f"it is not writable, but its table {stale[0]} must be built"
         raise AuditError(f"--output {store.path}: {problem}; give a writable folder")
 
 
@@ -281,7 +281,9 @@ def _lock(spark: Any, output: str, wait: bool) -> AbstractContextManager[bool]:
 
 @contextmanager
 def spark_errors_as_audit_errors(path: str, output: str) -> Iterator[None]:
-    """Raise Spark's errors as `AuditError`; after an interrupt, as `KeyboardInterrupt`."""
+    """Turn Spark's errors within the block into `AuditError`, or after an interrupt into
+    `KeyboardInterrupt`.
+    """
     try:
         yield
     except Exception as error:

@@ -118,7 +118,7 @@ def _cause_lines(unloads: Json) -> Iterator[str]:
 
 def _omission_lines(omitted: Json, profile: str) -> Iterator[str]:
     """Yield lines about the cycles in which a broker unloaded nothing although the release would
-    have unloaded bundles of it. They give the number of these cycles and the first one.
+    have unloaded some of its bundles: the number of these cycles, and the first one.
     """
     first = omitted["first"]
     text = f"{_omitted_cycles(omitted, profile)}; no rule of {profile} forbids that"
@@ -134,7 +134,7 @@ def _omission_lines(omitted: Json, profile: str) -> Iterator[str]:
 def _omitted_cycles(omitted: Json, profile: str) -> str:
     often = counted(omitted["cycles"], "cycle")
     least = "at least " if omitted["more"] else ""
-    would = f"although {profile} would have unloaded bundles of it"
+    would = f"although {profile} would have unloaded some of its bundles"
     return f"{least}{often} in which a broker unloaded nothing {would}"
 
 

@@ -60,11 +60,11 @@ def build_tables(
 ) -> Mapping[str, Mark]:
     """Build every table that is missing or stale.
 
-    On a first run, `at_once` tables are built in parallel, in one session if all are
+    On a first run, `at_once` tables are built in parallel, in one session if all tables are
     `configured_alike`. If tables stay in memory, a table is planned while its parents are still
-    being written. On later runs, one table at a time is built completely. Meanwhile, the changed
-    part of another table may be built in the store that `beside` returns, which has the same folder
-    and a session of its own.
+    being written. On a later run, only one table at a time is built completely. Meanwhile, the
+    changed part of another table may be built in the store that `beside` returns. That store has
+    the same folder but its own session.
 
     If the files of a table have changed since they were written, `damaged` is called with the
     table's name and a description of the change, and the table is rebuilt.
@@ -170,7 +170,7 @@ class _Builder:
         return jobs
 
     def run(self, job: str) -> None:
-        """Plan a table, or build it; a table that exists may need only its changed part rebuilt."""
+        """Do a job: plan a table, or build it. If it exists, perhaps only a part of it is built."""
         store, table = self.idle.get(), job.removeprefix(PLAN)
         try:
             if job.startswith(PLAN):
@@ -242,8 +242,8 @@ class _Builder:
     def _parents_change(self, step: TableStep, old: Mark) -> RebuildTimes | None:
         """Return the first changes in a table's parents.
 
-        None if they are unknown, or if the table was not built from the previous version of its
-        parents.
+        None if the changes are unknown, or if the table was not built from the previous version of
+        its parents.
         """
         first = self.marks.get(next(iter(self.steps)))
         if not step.parents or first is None or not first.before:

@@ -1,6 +1,6 @@
 """Spark's settings by the size of a history.
 
-A small history is processed before it pays off to let Java or Spark compile code.
+For a small history, compiling code in Java or Spark takes longer than the compiled code saves.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 from pulsar_conformance.adapters.spark.configuring import COMPILED, INTERPRETED, PARTITIONS
 
 SMALL_BYTES = 32 << 20
-"""Size of a history in bytes below which compiling takes longer than it saves."""
+"""Size of a history in bytes below which compiling code takes longer than compiled code saves."""
 
 TINY_BYTES = 1 << 19
 """Size of a history in bytes below which each table is one partition, so that Spark's tasks
@@ -89,7 +89,9 @@ SMALL_TABLES = ("cycles", "last_reports", "broker_usage", "decisions", "findings
 """Tables with at most one row for each broker and cycle. The others have a row for each bundle."""
 
 SMALL_FACTOR = 32
-"""Ratio of the history bytes per partition of `SMALL_TABLES` to those of any other table."""
+"""Ratio of two sizes: the bytes of the history per partition of `SMALL_TABLES`, and those per
+partition of any other table.
+"""
 
 HEAVY_TABLES = ("bundle_averages", "broker_decisions")
 """The most expensive tables. In a history of one day, compiling saves time only for these.

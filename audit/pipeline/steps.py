@@ -144,8 +144,8 @@ def _build_from_records_since(build: OfRecords, tables: Tables, since: datetime)
 class _PlanTables:
     """The tables of one plan.
 
-    `prefix` is the beginning of their names. `shared` are the tables that the plan shares with the
-    release.
+    `prefix` is the beginning of the tables' names. `shared` are the tables that a plan for the
+    documents of a release has in common with the plan for the release itself; they have no prefix.
     """
 
     prefix: str = ""
@@ -205,7 +205,7 @@ SHARED_SETTINGS, SHARED_READINGS = (
 def _documented_cycles(step: TableStep, plan: AuditPlan, documented: AuditPlan) -> TableStep:
     """Return a step that copies the release's cycles if the documents would give the same.
 
-    Both give the same cycles unless a setting with different defaults is not recorded in a cycle.
+    They may differ only if some cycle lacks a setting for which they have different defaults.
     """
     other = [
         one for one in CYCLE_SETTINGS if _default_of(plan, one) != _default_of(documented, one)

@@ -138,10 +138,10 @@ def _count_frames(tables: Tables, plan: AuditPlan) -> Mapping[str, DataFrame]:
 
 
 def _judged_unloads(went: DataFrame, verdicts: DataFrame) -> DataFrame:
-    """Return the number of unloads by shedding in cycles in which all verdicts are `allowed`.
+    """Return two numbers of unloads that shedding caused or may have caused.
 
-    Also return their number in cycles with a violation. Unloads that may be by shedding are
-    included.
+    `allowed` is their number in cycles in which all verdicts are `allowed`, and `in_violation` is
+    their number in cycles with a violation.
     """
     shed = (F.col("cause") == SHEDDING) | F.col("open")
     done = went.where(shed).select(*UNLOADING).distinct()
@@ -168,7 +168,7 @@ def _unknown_strategies(cycles: DataFrame, plan: AuditPlan) -> GroupedData:
 
 
 def rules_without_check(plan: AuditPlan) -> Iterator[str]:
-    """Yield the rules about shedding that apply but that no history can show to be violated."""
+    """Yield the rules about shedding that apply, but whose violation no history can show."""
     judged = {*rules_of(plan), *RULES_AT_OTHER_TIMES}
     for rule in specs.load().rules_of(plan.profile):
         shedding = SHED.id in rule.operations and rule.applies(plan.readings)
@@ -283,11 +283,12 @@ SIDES = ("recorded", "asked")
 
 
 def compare_settings(tables: Tables) -> dict[str, Any]:
-    """Return the numbers of unloads under the recorded and under the other settings, and in common.
+    """Return the numbers of unloads under the recorded settings, under the other settings, and
+    under both.
 
-    Both are computed from the recorded load and owners. Unloads under the other settings do not
-    move bundles, so a bundle that only those settings unload is chosen in every cycle until the
-    history moves it.
+    All are computed from the recorded load and owners. An unload under the other settings changes
+    neither. If only those settings unload a bundle, it is therefore unloaded again in every cycle
+    until the history has it on another broker.
     """
     sides = {"recorded": tables["decisions"], "asked": tables[f"{ASKED}decisions"]}
     chosen = {

@@ -31,7 +31,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 SETTLED_FILE_AGE = 1_000_000_000
-"""Age in nanoseconds from which any further change gives a file another modification time."""
+"""Age of a file in nanoseconds above which any change gives it another modification time."""
 
 BYTES_READ_AT_ONCE = 1 << 22
 """Number of bytes of a file that are read at a time."""
@@ -176,7 +176,7 @@ class Store:
     def damage(self, table: str, mark: Mark) -> str | None:
         """Return how the files of a complete table are damaged; None if they are not.
 
-        Without a manifest, only the number of rows is compared, unless the last build was partial.
+        Without a manifest, only the number of rows is compared; after a partial build, nothing is.
         """
         if self.manifests.has(table):
             return self.manifests.damage(table)
@@ -220,10 +220,10 @@ class Store:
         self._known.pop(table, None)
 
     def keep(self, table: str, frame: DataFrame) -> DataFrame:
-        """Return new rows of a table, computed once, when they are first needed.
+        """Return the new rows of a table with the table's columns.
 
-        If all rows are one partition, `read` returns them from memory from now on, even before they
-        are written.
+        If all rows are one partition, they are computed only once, when they are first needed. From
+        now on, `read` returns them from memory, even before they are written.
         """
         self.forget(table)
         rows = self.with_table_columns(table, frame)
@@ -239,7 +239,10 @@ class Store:
         return self._write_observed(rows, table, "static", _row_count(), *observed)
 
     def _with_few_tasks(self, rows: DataFrame) -> DataFrame:
-        """Spread each day's rows over the tasks that run at a time, in equal shares per shard."""
+        """Spread the rows of each day over the tasks that run at a time.
+
+        The rows of each shard of a day are spread over an equal number of tasks.
+        """
         files = self._with_partition_columns(RECORDS).inputFiles()
         filled = len({place for file in files for place in re.findall(rf"/{SHARD}=(\w+)", file)})
         tasks = int(self.spark.conf.get("spark.sql.shuffle.partitions"))

@@ -27,9 +27,9 @@ def averages_table(silver: Silver, made: GoldTables, plan: AuditPlan) -> DataFra
     """Return the table: averages since the leader's start, or as the leader recorded them.
 
     A recorded average replaces all earlier samples, and is continued with the later samples. It is
-    ignored once the leader itself has taken as many samples since its start as the continued
+    ignored once the leader has taken at least as many samples since its start as the continued
     average includes. The column `documented` has the averages by a release's documents, if these
-    differ.
+    averages differ.
     """
     rows = _timeline(silver, made, plan)
     begun = made["cycles"].select("cluster", "since", "until").distinct()
@@ -97,8 +97,10 @@ def _before_cycle(name: str) -> Column:
 
 
 def _with_former(went: DataFrame, names: Sequence[str]) -> DataFrame:
-    """Return the unloads. Each column in `names` becomes a struct: `last` is the column's own time,
-    and `before` its last known time for earlier unloads of the bundle.
+    """Return the unloads. Each column in `names`, which has times, becomes a struct of two times.
+
+    `last` is the time of the unload itself, and `before` that of the bundle's previous unload that
+    has a time in this column.
     """
     course = Window.partitionBy("cluster", "bundle").orderBy("at")
     earlier = course.rowsBetween(Window.unboundedPreceding, -1)
@@ -130,9 +132,10 @@ DOCUMENTED_TYPE = (
 
 
 def _documented_window(plan: AuditPlan) -> Mapping[str, str]:
-    """Return the documents' reading `window` under the prefix `DOCUMENTED`.
+    """Return the documents' alternative of the reading `window`, with the key `DOCUMENTED`.
 
-    Empty if the audit does not judge by the documents as well, or if they have the same reading.
+    Empty if the audit does not judge by the documents as well, or if the plan itself has the same
+    alternative.
     """
     window = plan.documents.readings["window"] if plan.documents else plan.readings["window"]
     return {} if window == plan.readings["window"] else {DOCUMENTED: window}
@@ -232,8 +235,8 @@ def _earliest_decision() -> Column:
     """Return the earliest time at which an unload may have started a grace period.
 
     For a bundle that was shed, this is the time of the recorded cycle, since the leader measures
-    the times of all its cycles with the same clock. For other unloads, the time may be by another
-    clock.
+    the times of all its cycles with the same clock. All other unloads may have been recorded by a
+    broker whose clock differs by up to `causes.MAX_SKEW` seconds.
     """
     cycle, at = F.coalesce("cycle", "at"), F.col("at")
     known = F.col("recorded") & F.col("cycle").isNotNull() & (F.col("cause") == SHEDDING)

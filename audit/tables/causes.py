@@ -20,13 +20,15 @@ from pyspark.sql import functions as F
 from pyspark.sql.window import WindowSpec
 
 QUICK_SECONDS = 10.0
-"""Maximum seconds from a cycle to an unload of unknown cause, and between two such unloads."""
+"""Maximum seconds from a cycle to its first unload without a recorded cause, and from each such
+unload to the next.
+"""
 
 UNLOADING_SECONDS = 60.0
 """Seconds that the unloads of a cycle may take. Pulsar waits at most this long for each bundle."""
 
 SLOW_CYCLE_SECONDS = 600.0
-"""Seconds without any unload after which a cycle unloads no bundle that its broker still has.
+"""Seconds without a successful unload after which a cycle is assumed to unload no more bundles.
 
 In this time, ten unloads in succession would have failed.
 """
@@ -38,7 +40,7 @@ MAX_SKEW = 5.0
 """Maximum difference between the clocks of two brokers, in seconds."""
 
 BURST_SECONDS = 60
-"""Maximum seconds between any two unloads of a stopping broker, or of a whole namespace."""
+"""Maximum seconds from an unload to the other unloads of a stopping broker or a whole namespace."""
 
 SILENCE = 15 * 60.0
 """Seconds without a report after which a broker is assumed to have stopped."""
@@ -116,8 +118,9 @@ def shed_unloads(made: GoldTables) -> DataFrame:
 def _recorded_unloads(silver: Silver) -> DataFrame:
     """Return the unloads with `said` (the recorded cause), `damaged` (quarantined) and `doubled`.
 
-    `doubled` is true if the unload repeats one by the same broker within `MAX_SKEW`, with no owner
-    recorded in between: both may be one event in two logs, and either may name its cause.
+    `doubled` is true if the same broker unloaded the bundle at most `MAX_SKEW` seconds earlier, and
+    no owner is recorded in between. The two records may be one event in two logs, and either of
+    them may name its cause.
     """
     known = silver.actions.where(F.col("kind").isin("unloaded", "assigned"))
     rows = known.select(
@@ -159,7 +162,8 @@ def _unix_seconds(time: str) -> Column:
 def _with_reports(silver: Silver, went: DataFrame) -> DataFrame:
     """Add `reported` and `owned` (time and bundles of the broker's last report), and `ended`.
 
-    `ended` is true if the broker unloaded all its bundles, or was silent for long afterwards.
+    `ended` is true if the broker unloaded all its bundles at about the same time, or sent no report
+    for more than `SILENCE` seconds afterwards.
     """
     report = F.struct("at", "bundles").alias("report")
     samples = silver.broker_samples.select(
@@ -293,10 +297,11 @@ def _at_cycles(rows: DataFrame, ran: DataFrame) -> DataFrame:
 
 
 def _was_kept(own: WindowSpec) -> Column:
-    """True if nothing shows the cause, and the broker still had the bundle so long after the cycle
-    and its previous unload that the cycle did not cause the unload.
+    """True if nothing shows the cause of an unload, and the cycle before it was already over.
 
-    `own` is a window over the unloads that follow a cycle.
+    The cycle counts as over if the broker still had the bundle more than `SLOW_CYCLE_SECONDS` after
+    the start of the cycle and after its last unload before this one. `own` is a window over the
+    unloads that follow a cycle.
     """
     shed = F.when((F.col("said") == SHEDDING) | F.col("quick"), _unix_seconds("at"))
     last = F.last(shed, ignorenulls=True).over(own.rowsBetween(Window.unboundedPreceding, -1))
@@ -356,8 +361,9 @@ def _certainly(holds: Column) -> Column:
 
 
 def _possible_cycles() -> Column:
-    """Return the cycles that may have caused an unload, each with `open`; one null cycle if there
-    are none.
+    """Return the cycles that may have caused an unload, each with `open`.
+
+    If there are none, return a single cycle that is null.
     """
     shedding = F.col("cause") == SHEDDING
     ran, due, early = F.col("ran.cycle"), F.col("due.cycle"), F.col("early")

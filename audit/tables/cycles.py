@@ -64,8 +64,8 @@ def _shortest_interval() -> Column:
 def leader_terms(silver: Silver, days: DataFrame) -> DataFrame:
     """Return the terms of leaders: `cluster`, `since`, `until`, `last` and `led`.
 
-    The times before the first recorded start of a leader and after a quarantined record of a leader
-    are also terms, but `led` is false: it is unknown what the leader knew before.
+    Two more periods count as terms: until the first recorded start of a leader, and from a
+    quarantined record of a leader on. Their `led` is false: it is unknown what the leader knew.
     """
     spans = days.groupBy("cluster").agg(F.min("first").alias("first"), F.max("last").alias("last"))
     begun = _leader_starts(silver).select("cluster", "at", F.lit(True).alias("led"))
@@ -96,10 +96,10 @@ def with_led(silver: Silver, rows: DataFrame) -> DataFrame:
 
 
 def recorded_days(silver: Silver) -> DataFrame:
-    """Return a row for each day (`of`) with records of a cluster: `first`, `last`, `reported`,
-    `ran`.
+    """Return a row per cluster and day (`of`) with records: `first`, `last`, `reported`, `ran`.
 
-    `reported` is true if a broker reported, `ran` if a cycle ran. There are few such rows.
+    `first` and `last` are times of records. `reported` is true if a broker reported, and `ran` if a
+    cycle ran. There are few such rows.
     """
     no = F.lit(False)
     kinds = (
@@ -125,8 +125,8 @@ def recorded_days(silver: Silver) -> DataFrame:
 def cycles_table(silver: Silver, plan: AuditPlan) -> DataFrame:
     """Return the table: cycles with up to three `moments` each.
 
-    `logged` is false for assumed cycles. `since` and `until` are the leader's term. `upto` ends the
-    cycle's unloads, `doubt` is why it cannot be judged, and `settings` include the plan's.
+    `logged` is false for assumed cycles. `since` and `until` are the leader's term, `upto` the end
+    of the cycle's unloads, and `doubt` why it cannot be judged. `settings` include the plan's.
     """
     days = recorded_days(silver)
     begun, counted = leader_terms(silver, days), days.where("ran").select("cluster").distinct()
@@ -154,8 +154,8 @@ def cycles_table(silver: Silver, plan: AuditPlan) -> DataFrame:
 def _with_lost(silver: Silver, rows: DataFrame) -> DataFrame:
     """Add `lost_report` and `lost_unload`, times of quarantined records that may matter.
 
-    They are the last report of an unknown broker up to `MAX_SKEW` after the cycle, and the last
-    unload of an unknown bundle up to `UNLOADING_SECONDS` after it.
+    These records are the last report of an unknown broker, up to `MAX_SKEW` after the cycle, and
+    the last unload of an unknown bundle, up to `UNLOADING_SECONDS` after the cycle.
     """
     lost = silver.contexts.where(F.col("kind").isin(LOST, LOST_UNLOAD_KIND))
     report = (F.col("kind") == LOST) & F.col("broker").isNull()
@@ -211,7 +211,7 @@ NEGLIGIBLE_SHARE = 1e-8
 
 
 def _is_forgotten() -> Column:
-    """True if nothing that the leader knew before the history can matter any more.
+    """True if nothing that the leader knew before the recorded history can still matter.
 
     The grace period is then over, samples are complete, and earlier usage has no weight.
     """
@@ -295,8 +295,8 @@ def _with_reports(silver: Silver, ran: DataFrame) -> DataFrame:
 
     Clocks differ, and a report may reach the leader late. If a report is recorded within `MAX_SKEW`
     before the cycle, the cycle is also evaluated `early`, without the report. If a report is
-    recorded within `MAX_SKEW` after the cycle, or was written by then and recorded before the next
-    cycle, the cycle is also evaluated `later`.
+    recorded after the cycle but before the next one, and was written no later than `MAX_SKEW` after
+    the cycle, the cycle is also evaluated `later`, with the report.
     """
     skew = F.make_dt_interval(secs=F.lit(MAX_SKEW).cast("decimal(18, 6)"))
     samples = silver.broker_samples.select("cluster", "broker", "at", "written")
@@ -370,8 +370,8 @@ def _known_on(days: DataFrame) -> DataFrame:
 def _with_moments(silver: Silver, assumed: DataFrame) -> DataFrame:
     """Add the `moments` of assumed cycles.
 
-    They are, in this order: the start of the interval, the first unload that may have been shed,
-    and the first unload that was certainly shed or, without one, the end of the interval.
+    They are, in this order: the start of the interval, the first unload that shedding may have
+    caused, and the first that it certainly caused or, without one, the end of the interval.
     """
     maybe = F.coalesce("cause", F.lit(UNKNOWN)).isin(SHEDDING, UNKNOWN)
     went = silver.actions.where("kind = 'unloaded'").where(maybe)
@@ -396,5 +396,5 @@ def _with_moments(silver: Silver, assumed: DataFrame) -> DataFrame:
 
 
 def affected_cycles(own: DataFrame, _silver: Silver, since: datetime) -> DataFrame:
-    """Return the cycles that may have run at a time or later, or that records since then affect."""
+    """Return the cycles that may have run at or after `since`, or that later records may affect."""
     return own.where(F.array_max("moments") >= F.lit(since - HINDSIGHT)).select("cluster", "cycle")

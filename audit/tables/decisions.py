@@ -50,7 +50,7 @@ COLUMN_TYPES: Mapping[str, str] = {
 
 COLUMNS = ", ".join(f"{name} {type_}" for name, type_ in COLUMN_TYPES.items())
 JUST_BEFORE = 0.9
-"""Maximum seconds before the recorded end of a grace period in which it may already be over.
+"""Maximum seconds by which a grace period may be over before its recorded end.
 
 The recorded end follows from the record of an unload. If the unload may have been decided long
 enough before its record, `surely_moved` shows that the grace period may be over, too.
@@ -154,10 +154,11 @@ def decided_table(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:
 
 
 def _may_be_movable(columns: Sequence[str], readings: Mapping[str, str]) -> Column:
-    """True if an earlier unload keeps the bundle from moving, but perhaps should not.
+    """True if an earlier unload keeps the bundle from moving, but may have started no grace period
+    or an earlier one.
 
-    Something other than shedding may have caused the unload, or the unload may have been before the
-    time in its record, which is by another clock or later than the decision.
+    Something other than shedding may have caused the unload. Or the unload was decided before the
+    time in its record, which another clock measured or which is later than the decision.
     """
     if "surely_moved" not in columns:
         return F.lit(False)
@@ -165,8 +166,8 @@ def _may_be_movable(columns: Sequence[str], readings: Mapping[str, str]) -> Colu
 
 
 def _is_at_end_of_grace(columns: Sequence[str]) -> Column:
-    """True if a bundle's grace period ends at about this time. Whether it is over then depends on
-    the clocks.
+    """True if a bundle's grace period ends so close to the moment of the cycle that a difference
+    between clocks decides whether it is over.
     """
     if "surely_moved" not in columns:
         return F.lit(False)

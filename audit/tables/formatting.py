@@ -18,8 +18,8 @@ def plain(number: Column, places: int = 2) -> Column:
 
 
 def plain_distinct_from(number: Column, bound: Column) -> Column:
-    """Return a number as `plain` does, but with more places if it would look equal to a different
-    bound.
+    """Return a number as `plain` does, but with more places if it would otherwise look equal to a
+    bound from which it differs.
     """
     same = (plain(number) == plain(bound)) & (number != bound)
     longer = plain(number, MANY_DECIMAL_PLACES)

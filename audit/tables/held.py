@@ -17,9 +17,9 @@ CHECKS_DESTINATION = "released-3.0"
 def with_bundles_that_may_stay(silver: Silver, rows: DataFrame, plan: AuditPlan) -> DataFrame:
     """Add the column `held`, true if the bundle may have to stay on its broker.
 
-    The bundle's namespace may be in an anti-affinity group. In a release, it may also be a
-    heartbeat bundle. Placement may also choose its owner again, if no other broker has fewer
-    bundles of the namespace.
+    There are three possible reasons. The bundle's namespace may be in an anti-affinity group. In a
+    release, the bundle may be a heartbeat bundle. Placement may choose the present owner again, if
+    no other broker has fewer bundles of the namespace.
     """
     rows = rows.withColumn("space", ranges.namespace_of(F.col("bundle")))
     groups = silver.contexts.where("kind = 'group'").select(

@@ -124,8 +124,8 @@ RHYTHM_INTERVALS = 4
 """Number of intervals between reports by which a broker's usual interval is estimated."""
 
 SILENT_AFTER = 5
-"""A silent broker may have gone after this multiple of the longest of its last `RHYTHM_INTERVALS`
-intervals.
+"""A broker may have gone if it has been silent for longer than this multiple of the longest of its
+last `RHYTHM_INTERVALS` intervals between reports.
 """
 
 

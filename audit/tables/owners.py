@@ -12,11 +12,11 @@ from pyspark.sql import functions as F
 def with_owner(silver: Silver, sought: DataFrame, unloads: DataFrame) -> DataFrame:
     """Add `owner` and `had` to unloads. `sought` are the unloaded bundles.
 
-    `owner` is the last recorded owner. The column is null if no owner is known, or if the owner has
-    since reported without the bundle. `had` is the last time at which the broker that unloads the
-    bundle certainly owned it; a report may be recorded later than it was written.
+    `owner` is the last recorded owner. The column is null if no owner is known, or if a later
+    report of the owner lacks the bundle. `had` is the last time at which the broker that unloads
+    the bundle certainly owned it; a report may be recorded later than it was written.
 
-    A record of another owner at the time of the unload follows the unload.
+    If another owner is recorded with the same time as the unload, it became the owner afterwards.
     """
     claims = _owner_claims(silver).join(sought, ["cluster", "bundle"], "left_semi")
     claim = F.struct("at", "owner")

@@ -22,10 +22,12 @@ BUNDLE = ("cluster", "bundle")
 
 MINUTES_OF_DAY = 1440
 MAX_UNPRUNED_PERIOD = timedelta(days=7)
-"""Maximum period of a history for which using expired samples is faster than dropping them."""
+"""Maximum period of samples for which keeping expired ones is faster than dropping them."""
 
 MAX_SUMMED_PERIOD = timedelta(days=2)
-"""Maximum time since a leader's start for which summing samples is faster than counting them."""
+"""Maximum time since a leader's start for which summing all samples is faster than counting them to
+drop the expired ones.
+"""
 
 DATA = "bundle_data"
 

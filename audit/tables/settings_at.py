@@ -104,9 +104,9 @@ def with_strategies(silver: Silver, plan: AuditPlan, rows: DataFrame) -> DataFra
 
 
 def followed_strategy(force: Column) -> Column:
-    """Return the strategy that settings select; under the extensible manager, TransferShedder.
+    """Return the strategy by which a leader with these settings sheds.
 
-    [TRANSFER-18]
+    Under the extensible manager, this is always TransferShedder. [TRANSFER-18]
     """
     extensible = transfer.runs_extensible(force)
     return F.when(extensible, transfer.NAME).otherwise(force[shedding.STRATEGY])

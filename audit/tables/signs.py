@@ -19,7 +19,7 @@ from pyspark.sql import functions as F
 
 BUNDLE_KEY = ("cluster", "bundle")
 GONE_AFTER_INTERVALS = 3
-"""A silent broker has certainly gone after this multiple of the longest report interval."""
+"""A broker has certainly gone if it was silent for this multiple of the longest report interval."""
 
 HINDSIGHT = timedelta(hours=1)
 """Maximum time from a moment to a record that shows whether a broker was there at that moment."""
@@ -62,9 +62,9 @@ def moved_without_unload(silver: Silver) -> DataFrame:
     """Return a row for each broker that lost a bundle without an unload: `cluster`, `broker`,
     `since`, `reported`.
 
-    `reported` is the time of the broker's report that lists the bundle. A newer report shows that
-    the broker is up. The broker may have gone at any time after `since`, which is at most
-    `HINDSIGHT` before the bundle is on another broker.
+    `reported` is the time of the broker's last report that lists the bundle. A newer report shows
+    that the broker is up. The broker may have gone at any time after `since`, which is at most
+    `HINDSIGHT` before the first record of the bundle on another broker.
     """
     owners = silver.contexts.where("kind = 'owners'")
     owners = owners.select("cluster", "at", F.explode("owners").alias("broker", "bundles"))

@@ -1,7 +1,9 @@
-"""AvgShedder's streaks: how many cycles in a row a pair of brokers exceeded a threshold.
+"""AvgShedder's streaks: in how many cycles in a row the difference between the most and the least
+used broker exceeded a threshold.
 
-There are two counts. The certain count starts after the last unload. The possible count includes
-any pair of brokers. The documents do not say whether an unload ends a streak.
+The documents do not say whether an unload ends a streak, so there are two counts. The certain count
+has only cycles since the last unload, with the same pair of brokers. The possible count continues
+after unloads and with any pair of brokers.
 """
 
 from __future__ import annotations
@@ -46,8 +48,8 @@ def with_streaks(
 
 
 def streaks(made: GoldTables, plan: AuditPlan) -> DataFrame:
-    """Return the certain and the possible streak before each cycle: `CYCLE`, `streak` and
-    `perhaps_streak`.
+    """Return the streaks before each cycle: the columns `CYCLE`, `streak` (the certain one) and
+    `perhaps_streak` (the possible one).
     """
     every = with_all_days(made)
     pairs = _pairs(every, plan)
@@ -103,7 +105,7 @@ def with_all_days(made: GoldTables) -> GoldTables:
 
 
 def _pairs(made: GoldTables, plan: AuditPlan) -> DataFrame:
-    """Return each cycle's least and most used broker, and which thresholds they exceed."""
+    """Return each cycle's least and most used broker, and which thresholds their gap exceeds."""
     moments = cycles.cycle_moments(made, plan)
     moments = moments.where(
         (F.col("strategy") == average.NAME) | (F.col("other_strategy") == average.NAME)
@@ -156,5 +158,5 @@ def _pairs(made: GoldTables, plan: AuditPlan) -> DataFrame:
 
 
 def _nth_highest(place: int) -> Column:
-    """Return the usage that has this place among the brokers' usages, the highest first."""
+    """Return the highest of the brokers' usages if `place` is 1, the second highest if it is 2."""
     return F.get("usages", F.size("usages") - place)

@@ -30,15 +30,15 @@ before it plus `shift`, or `fresh` if there is no usage before it.
 """
 
 UNKNOWN = float("nan")
-"""Usage after a cycle in which the setting for the share of earlier usage is unknown."""
+"""Usage after a cycle in which it is unknown which share of earlier usage is set."""
 
 
 def usages(_silver: Silver, made: GoldTables, plan: AuditPlan) -> DataFrame:
     """Return the table. Usage in earlier cycles counts from the leader's start on.
 
     If the weight of earlier usage is 0, earlier usage does not count. If the weight is unknown,
-    `before` and `used` are unknown, too. A leader remembers only the first moment of each cycle. If
-    `made` has earlier rows of the table, new rows continue from the usage in them.
+    `before` and `used` are unknown, too. Of each cycle, a leader remembers only the first moment.
+    If `made` has earlier rows of the table, new rows continue from the usage in them.
     """
     earlier, moments = made.get(NAME), cycles.cycle_moments(made, plan)
     if earlier is not None:
@@ -83,7 +83,7 @@ def _counted_usage(plan: AuditPlan) -> Column:
 
 
 def _remembered_cycles(earlier: DataFrame) -> DataFrame:
-    """Return the memory at the end of each term as the row of a cycle before all new cycles."""
+    """Return a row for each term: the memory at its end, as if of a cycle before the new cycles."""
     last = F.max_by(F.struct("cycle", "moment", "memory"), F.struct("cycle", "moment"))
     rows = earlier.groupBy(*TERM).agg(last.alias("last")).select(*TERM, "last.*")
     return rows.select(

@@ -79,8 +79,9 @@ def difference_from_recorded(
 ) -> str:
     """Return how a case's answer differs from the unloads recorded in its cycle.
 
-    Empty if it does not differ, or if a missing setting leaves it open. `recorded` has the cause of
-    each unload, by broker and bundle. Only unloads by shedding can differ.
+    Empty if it does not differ, or if there is no single answer, for example because a setting is
+    missing. `recorded` has the cause of each unload, by broker and bundle. A recorded unload counts
+    as a difference only if shedding caused it.
     """
     chosen = chosen_unloads(saved, focus)
     if chosen is None:
@@ -119,7 +120,7 @@ def _listed_bundles(pairs: set[tuple[str, str]]) -> str:
 
 
 def contested_bundles(case: Mapping[str, Any]) -> Claims:
-    """Return the bundles that several brokers report in one cycle of the case, and these
+    """Return each bundle that several brokers report in one cycle of the case, with those
     brokers.
     """
     found: dict[str, list[str]] = {}
@@ -133,7 +134,9 @@ def contested_bundles(case: Mapping[str, Any]) -> Claims:
 
 
 def _claims_text(claims: Claims, focus: Focus) -> str:
-    """Return a sentence on which brokers report which bundles, and which record would decide."""
+    """Return text that says which brokers report which bundles, and which record would show the
+    owner.
+    """
 
     def apart(bundle: str) -> tuple[bool, bool]:
         return bundle != focus.bundle, focus.broker not in claims[bundle]

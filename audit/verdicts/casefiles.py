@@ -52,9 +52,9 @@ def empty_case_folder(output: str) -> bool:
 
 
 def _with_cases(faults: DataFrame, verdicts: DataFrame, findings: DataFrame) -> DataFrame:
-    """Add the `case` of the moment at which the rule is violated.
+    """Add to each fault the `case` of the moment at which the rule is violated.
 
-    If other rules are violated at the same moment, only one of their rows has the case.
+    In `verdicts`, only one row has the case of a moment, even if several rules are violated then.
     """
     moments = findings.where("moment is not null").select(*CYCLE, "rule", "moment")
     stored = verdicts.where("case is not null").join(

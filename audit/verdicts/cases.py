@@ -1,7 +1,7 @@
 """Cycles as cases of `shed.select`, in the format of `explain` and adapters.
 
 AvgShedder counts hits over several cycles, so its cycles become cases of `shed.cycles`. Such a case
-has the cycle itself and, of the cycles since the last unload, those that can count.
+has the cycle itself and those cycles since the last unload that can count as hits.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def _cycle_rows(keys: DataFrame, moments: DataFrame, made: GoldTables) -> DataFr
 def _with_consecutive_cycles(
     lines: DataFrame, keys: DataFrame, made: GoldTables, plan: AuditPlan
 ) -> DataFrame:
-    """Return the cases; each case of AvgShedder becomes one with all cycles that can count."""
+    """Return the cases, those of AvgShedder with all cycles that can count as hits."""
     whole = streaks.with_all_days(made)
     moments = cycles.cycle_moments(whole, plan).where(F.col("strategy") == average.NAME)
     parts = _counting_cycles(keys, moments, whole)
@@ -97,7 +97,7 @@ def _compare_times(one: Column, other: Column) -> Column:
 
 
 def _counting_cycles(keys: DataFrame, moments: DataFrame, made: GoldTables) -> DataFrame:
-    """Return the cycles that count in each case of AvgShedder, each as a struct `part`."""
+    """Return the cycles that can count as hits in each case of AvgShedder, as structs `part`."""
     went = causes.shed_unloads(made).select("cluster", "cycle").distinct()
     ran = moments.where("cycle = moment").join(went.withColumn("went", F.lit(1)), KEY[:2], "left")
     term = Window.partitionBy("cluster", "since").orderBy("cycle")
@@ -176,11 +176,10 @@ def _question(operation: str, case: Column, plan: AuditPlan) -> Column:
 
 
 def _typed_settings(given: Column) -> Column:
-    """Return the given settings in their types; settings that are not given are null, which JSON
-    omits.
+    """Return the given settings, converted to their types, as a struct.
 
-    They include settings that a release uses but no document describes, such as the minimum traffic
-    of an unload.
+    Settings that are not given are null, which JSON omits. Settings that a release uses but no
+    document describes, such as the minimum traffic of an unload, are included.
     """
     known = specs.load()
     every = {**known.settings, **known.annotated}.items()

@@ -110,7 +110,7 @@ def _open_evidence(why: Column | str) -> Column:
 
 
 def _under_extensible(silver: Silver, plan: AuditPlan, rows: DataFrame) -> DataFrame:
-    """Add the column `force`, and keep only rows at whose time the extensible manager runs."""
+    """Return the rows at whose time the extensible manager runs, with the column `force`."""
     rows = settings_at.join_settings(silver, plan, rows, "cycle")
     return rows.where(transfer.runs_extensible(F.col("force")))
 

@@ -86,7 +86,7 @@ def judge_cycles(
 
 
 def _in_every_view(lacking: bool) -> Column:
-    """True if a broker violates some rule in every view, and the views have different strategies.
+    """True if a broker has views with different strategies, and violates some rule in each view.
 
     With `lacking`, only omitted actions count as violations; otherwise, only forbidden actions
     count.
@@ -173,5 +173,5 @@ def _is_excused(rule: str, check: RuleColumns) -> Column:
 
 
 def _took_no_action(check: RuleColumns) -> Column:
-    """True if the violation is a forbidden action, but this broker took no action."""
+    """True if the violation is a forbidden action, but not an action of this broker."""
     return ~check.lacking & (F.col("answered") == 0)

@@ -26,8 +26,8 @@ STRATEGY_OF: Mapping[str, str] = {
 NAMED = "array<struct<rule string, names array<string>>>"
 
 BY_HISTORY, BOUNDS = "THRESHOLD", "THRESHOLD-07"
-"""The area of rules that depend on the share of earlier usage, and the only rule of that area that
-does not.
+"""The area whose rules depend on the share of earlier usage, and the one rule of that area that
+does not depend on it.
 """
 
 
@@ -59,9 +59,10 @@ def may_lack_setting(rules: Iterable[str], plan: AuditPlan) -> bool:
 
 
 def defaults_from_release(ran: DataFrame, plan: AuditPlan) -> dict[str, Any]:
-    """Return a release's defaults that replace unrecorded settings without a documented default.
+    """Return the release's own defaults for settings that are neither recorded nor documented with
+    a default.
 
-    Only settings that rules about the strategies in use depend on are included.
+    Only settings on which the rules about the strategies in use depend are included.
     """
     about: dict[str, set[str]] = {}
     for rule in specs.load().rules_of(plan.profile):

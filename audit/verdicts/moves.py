@@ -1,4 +1,4 @@
-"""The last moment before a move, at which reports still show the bundles on the former owner."""
+"""The last moment before a move: reports still show the bundles on their former owner."""
 
 from __future__ import annotations
 
@@ -17,12 +17,13 @@ def moment_before_move(
     cycle: str,
     until: datetime | None,
 ) -> tuple[str, str] | None:
-    """Return the last cycle and moment at which brokers still had the bundles that they unload.
+    """Return the last cycle and moment at which reports still show the unloaded bundles on the
+    brokers that unload them.
 
-    `unloads` are unloads of `cycle`; later records than `until` do not count. None if there are no
-    unloads, or if no such moment is known. Imported reports show an unload only when the next
-    report lacks the bundle, or when the next owner reports it. Then some or all of the moments of
-    the cycle are after the move.
+    `unloads` are unloads of `cycle`; records after `until` do not count. None if there are no
+    unloads, or if no such moment is known. The result may be before `cycle`: imported reports show
+    an unload only when the next report lacks the bundle, or when the next owner reports it. Some or
+    all moments of the cycle are then after the move.
     """
     mine, at = F.col("cluster") == cluster, F.lit(cycle).cast("timestamp")
     held = tables["bundle_averages"].where(mine & (F.col("cycle") <= at))

@@ -1,5 +1,5 @@
-"""Cycles in which a broker unloaded nothing although a release would have unloaded bundles of it,
-and no rule is broken. Other brokers may have unloaded bundles in the same cycle.
+"""Cycles without a broken rule in which a broker unloaded nothing although a release would have
+unloaded some of its bundles. Other brokers may have unloaded bundles in the same cycle.
 
 Some rules of the documents do not hold for a release. THRESHOLD-01 is one, because the release
 keeps bundles that the documents unload. The release's own arithmetic still says what it would have
@@ -38,11 +38,11 @@ gives a minimum instead of their number.
 
 
 def omitted_unloads(tables: Tables, plan: AuditPlan) -> dict[str, Any] | None:
-    """Return the number of cycles in which the release would have unloaded bundles of a broker that
-    unloaded none, and the first such cycle.
+    """Return the number of cycles in which a broker unloaded nothing although the release would
+    have unloaded some of its bundles, and the first such cycle.
 
-    None if there is none. A cycle counts only if nothing about it is in doubt, and if no rule is
-    broken or undecided in it.
+    None if there is no such cycle. A cycle counts only if nothing about it is in doubt, and if no
+    rule is broken or undecided in it.
     """
     if not specs.load().profile(plan.profile).released:
         return None
@@ -59,10 +59,10 @@ def omitted_unloads(tables: Tables, plan: AuditPlan) -> dict[str, Any] | None:
 
 
 def _brokers_that_kept_all(tables: Tables, plan: AuditPlan) -> DataFrame:
-    """Return the brokers that unloaded nothing, although bundles were chosen at each moment of a
-    cycle.
+    """Return the brokers that unloaded nothing in a cycle, although some of their bundles were
+    chosen at every moment of the cycle.
 
-    Columns: `cluster`, `cycle`, `moment` (the first one) and `broker`.
+    Columns: `cluster`, `cycle`, `moment` (the first of the cycle) and `broker`.
     """
     judged = tables["verdicts"].where(~F.col("rule").isin(*RULES_AT_OTHER_TIMES))
     doubtful = judged.where(F.col("verdict") != ALLOWED).select(*CYCLE)
@@ -87,8 +87,8 @@ def _brokers_that_kept_all(tables: Tables, plan: AuditPlan) -> DataFrame:
 
 
 def _may_be_worthwhile(plan: AuditPlan) -> Column:
-    """False if a release's ThresholdShedder certainly unloads nothing, because it would unload too
-    little traffic.
+    """True unless the release's ThresholdShedder certainly unloads nothing, because it would unload
+    too little traffic.
     """
     hidden = specs.load().profile(plan.profile).hidden.get(MIN_THROUGHPUT)
     if hidden is None:
@@ -101,8 +101,8 @@ def _may_be_worthwhile(plan: AuditPlan) -> Column:
 
 
 def _with_cases(first: DataFrame, tables: Tables, plan: AuditPlan) -> list[dict[str, Any]]:
-    """Return each cycle with the broker and the bundles that the release would have
-    unloaded there.
+    """Return each cycle with a broker and those of its bundles that the release would have
+    unloaded.
     """
     if first.isEmpty():
         return []
@@ -118,8 +118,8 @@ def _with_cases(first: DataFrame, tables: Tables, plan: AuditPlan) -> list[dict[
 
 
 def _omitted(case: str, brokers: list[str]) -> dict[str, Any]:
-    """Return the first of these brokers that would unload bundles by the case's profile, and these
-    bundles.
+    """Return the first of these brokers that would unload bundles by the case's profile, and the
+    bundles that it would unload.
     """
     chosen = chosen_unloads(json.loads(case), Focus()) or set()
     broker = min((one for one, _ in chosen if one in brokers), default=None)

@@ -1,5 +1,5 @@
-"""Why the first undecided cycle of each rule is undecided, and the options of `audit` that explain
-it.
+"""Reasons why the first undecided cycle of each rule is undecided, and the options with which
+`audit` explains it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from pyspark.sql import functions as F
 Json = dict[str, Any]
 
 MAX_POINT_LENGTH = 4 * WIDTH
-"""Maximum length of the open point that the report shows."""
+"""Maximum length of an open point in the report; a longer one is cut."""
 
 OPEN_POINTS = (
     *(
@@ -42,8 +42,8 @@ OPEN_POINTS = (
     ),
     *(cycles.LOST_SETTINGS, cycles.LOST_REPORT, cycles.LOST_UNLOAD, cycles.LOST_BEFORE),
 )
-"""Beginnings of the open point within evidence. If evidence contains none of them, all of it is the
-open point.
+"""Beginnings of the open point, which is the part of the evidence that says what is not known. If
+evidence contains none of these texts, all of it is the open point.
 """
 
 AT_OPTION = " --at "

@@ -23,8 +23,8 @@ ATTEMPT_UNRECORDED = "it is not recorded whether the attempt to unload it was st
 
 
 def findings_about_plans(silver: Silver, made: GoldTables, plan: AuditPlan) -> DataFrame:
-    """Return a row for each cycle with unloads: `cluster`, `cycle`, `rule`, `verdict`,
-    `evidence`.
+    """Return a row for each cycle with unloads of bundles that AvgShedder both sheds and places:
+    `cluster`, `cycle`, `rule`, `verdict` and `evidence`.
     """
     went = streaks.with_all_days(made)["unloads"].where(
         (F.col("cause") == SHEDDING) & ~F.col("open")

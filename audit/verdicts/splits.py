@@ -21,8 +21,8 @@ from pyspark.sql import functions as F
 
 KEY = ("cluster", "cycle", "bundle")
 MEGABYTE = 1_000_000
-"""Bytes in a megabyte by the smaller of its two definitions. By the larger one, limits in megabytes
-are higher.
+"""Bytes in a megabyte by the smaller of its two definitions. By the larger definition, a limit in
+megabytes would be more bytes.
 """
 
 LATE_DATA = timedelta(days=1)
@@ -52,7 +52,9 @@ def recently_split(silver: Silver, since: datetime) -> DataFrame:
 
 
 def affected_splits(own: DataFrame, silver: Silver, since: datetime) -> DataFrame:
-    """Return splits that records from `since` on may affect, and judged splits since then."""
+    """Return the splits that records from `since` on may affect, and the splits since then that are
+    already judged.
+    """
     later = own.where(F.col("cycle") >= F.lit(since)).select("cluster", "cycle")
     return recently_split(silver, since).unionByName(later)
 
@@ -112,8 +114,8 @@ def _with_necessary_samples(silver: Silver, near: Silver, rows: DataFrame, count
 def _with_samples(silver: Silver, rows: DataFrame, count: int) -> DataFrame:
     """Add the maximum of each of `MEASURED` over all reports of the bundle before its split.
 
-    It is null if there is no report. It is also null if the leader recorded its own data about the
-    bundle at any time up to `LATE_DATA` after the split.
+    A maximum is null if there is no report, or if the leader recorded its own data about the bundle
+    at any time up to `LATE_DATA` after the split.
     """
     sought = causes.broadcast_few(rows.select(*KEY), count)
     ahead = F.unix_seconds("at") - F.unix_seconds("cycle")
@@ -181,8 +183,8 @@ def _added_parts() -> Column:
 def _period_number(time: str) -> Column:
     """Return the number of the period that contains a time.
 
-    A period is as long as a report counts. Therefore, all reports that count at a time are from its
-    own period or the previous one.
+    A period is as long as a report counts. Therefore, all reports that count at a time are from the
+    period of that time or from the previous period.
     """
     return F.floor(F.unix_seconds(time) / causes.SILENCE)
 
@@ -198,7 +200,8 @@ def _rule_struct(rule: str, broken: Column, evidence: Column) -> Column:
 def judge_limits() -> Column:
     """Return a violation if no report exceeded any limit, under any reading. [SPLIT-05]
 
-    The records do not decide if the leader may know the bundle from before the history.
+    The records do not decide this if the leader may have known the bundle before the history
+    begins.
     """
     within = F.when(F.col("led"), F.lit(True))
     for name, what in zip(growth.LIMITS, MEASURED, strict=True):

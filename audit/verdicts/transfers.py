@@ -25,10 +25,12 @@ from pyspark.sql import functions as F
 
 POINTS = float(check.POINTS)
 LIMIT_TOLERANCE = 1e-3
-"""Share by which limits are changed up and down to find out if a condition clearly holds."""
+"""Share by which limits are raised and lowered. If this changes no result, the result is clear."""
 
 KNOWN_LATER = timedelta(seconds=extensible.HORIZON)
-"""Time after a turn within which records may concern it: its other unloads, and the next owners."""
+"""Time after an unload within which records may matter to its turn: those of further unloads, and
+those of the next owners.
+"""
 
 UNLOAD = ["cluster", "at", "broker", "bundle"]
 TURN = ["cluster", "cycle"]
@@ -85,8 +87,8 @@ def _row(rule: str) -> Column:
 
 
 def affected_turns(own: DataFrame, silver: Silver, since: datetime) -> DataFrame:
-    """Return `cluster` and `cycle` of unloads that records from `since` on may affect, and of turns
-    since then.
+    """Return `cluster` and `cycle` of the unloads that records from `since` on may affect, and of
+    the turns since then.
     """
     later = own.where(F.col("cycle") >= F.lit(since)).select("cluster", "cycle")
     known = silver.actions.where((F.col("kind") == "unloaded") & (F.col("cause") == SHEDDING))
@@ -349,4 +351,4 @@ TRANSFER_JUDGES: Mapping[str, Callable[[], Column]] = {
     "TRANSFER-17": _top_bundles,
     "TRANSFER-19": _undecided(READ_TIMES_UNKNOWN),
 }
-"""Functions that judge a turn, by the rule that an unload can break."""
+"""Functions that judge a turn, by the ID of the rule."""

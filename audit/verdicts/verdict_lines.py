@@ -24,7 +24,7 @@ def verdict_lines(verdicts: DataFrame, findings: DataFrame | None = None) -> Ite
     """Yield the lines of each verdict on a cycle, other than `allowed`.
 
     If `findings` show that the cycle may have run at several moments, each verdict comes with the
-    moment that its figures are from: what the leader knew differs between them.
+    moment that its figures are from, since the leader knew different things at these moments.
     """
     rows = verdicts.where(F.col("verdict") != "allowed").orderBy("rule")
     shown = [tuple(row) for row in rows.select("rule", "verdict", "evidence").collect()]

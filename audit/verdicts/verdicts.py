@@ -124,8 +124,8 @@ def findings(_silver: Silver, made: GoldTables, plan: AuditPlan) -> DataFrame:
 def verdicts(_silver: Silver, made: GoldTables, plan: AuditPlan) -> DataFrame:
     """Return the table `verdicts`: the findings, with the case of each violation.
 
-    The case is in the row of the first rule that is violated at a moment. It is also the case of
-    all other rules violated at that moment.
+    If several rules are violated at one moment, they have the same case. It is only in the row of
+    the first of these rules.
     """
     found = made["findings"].drop("day")
     broken = found.where("moment is not null").groupBy(*KEY).agg(F.min("rule").alias("rule"))

@@ -89,7 +89,7 @@ def test_cycles_in_which_the_release_would_have_unloaded_are_counted(audited):
     assert omitted["first"]["bundles"]
     assert (
         "2 cycles in which a broker unloaded nothing although released-3.0 would have unloaded "
-        "bundles of it; no rule of released-3.0 forbids that first in much at "
+        "some of its bundles; no rule of released-3.0 forbids that first in much at "
         "2026-11-20T10:01:00Z: a/b/0x00000000_0x10000000"
     ) in text
     assert "see --broker b1:8080 --at 2026-11-20T10:01:00Z" in text
@@ -132,7 +132,7 @@ def test_the_last_line_names_what_the_release_would_have_done():
     told = overall_verdict({**found, "omitted": {"cycles": 2, "more": True}})
     assert told == (
         "no rule is broken; at least 2 cycles in which a broker unloaded nothing although "
-        "released-3.0 would have unloaded bundles of it"
+        "released-3.0 would have unloaded some of its bundles"
     )
 
 

@@ -1,7 +1,7 @@
 """`broker_decisions`: a summary of each broker's bundles and unloads in a cycle.
 
 If it is uncertain whether shedding caused some unloads, there are two `views` of the broker. One
-counts all unloads as shed, and the other only the unloads that shedding certainly caused.
+view counts all unloads, and the other only the unloads that shedding certainly caused.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ VIEW_TYPE = (
     f"unweighed bigint, out {UNLOADED_BUNDLES_TYPE}, "
     "alien array<string>, ownerless array<string>, gone array<string>"
 )
-"""Spark type of a view. `perhaps` is the number of unloads that the view leaves out. `unweighed` is
-the number of unloads of bundles that the broker owned without having reported their traffic.
-`alien` are unloaded bundles that it did not own, and `ownerless` those of them whose owner is not
-known. `gone` are all unloaded bundles.
+"""Spark type of a view of a broker. `perhaps` is the number of unloads that the view leaves out.
+`unweighed` is the number of unloads of bundles that the broker may have owned, but whose traffic it
+had not reported. `alien` are unloaded bundles that are not known to be its own, and
+`ownerless` the `alien` bundles whose owner is not known. `gone` are all unloaded bundles.
 """
 
 COLUMNS = (
@@ -37,9 +37,9 @@ COLUMNS = (
     f"stuck array<struct<bundle string, moved double>>, views array<struct<{VIEW_TYPE}>>"
 )
 """Columns about a broker in a cycle, with their types. `stuck` are the bundles that must stay, with
-the minutes since their unload. `least_traffic` is the lowest traffic of a movable bundle.
-`fewest_messages` is the lowest message rate above 0 of a movable bundle. `all_messages` and
-`all_bytes` are the traffic of all its bundles; null if the traffic of one is unknown.
+the minutes since their unload. `least_traffic` is the lowest traffic of any movable bundle, and
+`fewest_messages` the lowest message rate above 0 of any movable bundle. `all_messages` and
+`all_bytes` are the total traffic of the broker's bundles; null if that of any bundle is unknown.
 """
 
 
@@ -105,8 +105,8 @@ def _must_stay() -> Column:
 
 
 def _unload_columns() -> list[Column]:
-    """Return columns with a broker's unloads, with its certain unloads, and with the bundles that
-    must stay.
+    """Return columns with the bundles that a broker must keep, with all its unloads, and with only
+    those of its unloads that shedding certainly caused.
     """
     own, unloaded, less = F.col("owned"), F.col("unloaded"), (-F.col("traffic")).alias("less")
     sure = F.filter("done", lambda at: ~F.array_contains("doubtful", at))

@@ -84,8 +84,8 @@ def _share_of_difference(measure: str) -> Column:
 
 
 def _is_worthwhile() -> Column:
-    """True if the configured share of the difference in messages exceeds the minimum of an
-    unload.
+    """True if the configured share of the difference in messages exceeds the configured minimum
+    for an unload.
     """
     return _share_of_difference("messages") > setting_in_force(MIN_UNLOAD["messages"]) * (
         1 + TOLERANCE

@@ -1,5 +1,5 @@
-"""Checks of ThresholdShedder after a leader's first cycle, which hold for any weight of earlier
-usage.
+"""Checks of ThresholdShedder that hold for any weight of earlier usage. They are used after a
+leader's first cycle.
 
 The documents say that earlier observations count, but not how much. The compared usage lies between
 the lowest and the highest usage observed of a broker. Bounds of everything else follow from this. A

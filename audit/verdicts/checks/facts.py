@@ -38,7 +38,8 @@ def facts(
     """Return a row for each view of each broker in each cycle, with the columns that checks read.
 
     Brokers known only by their unloads are included. The column `view_count` is the number of
-    views. The extremes of a cycle are added only if UniformLoadShedder is among the strategies.
+    views. The most and the least loaded broker of a cycle are added only if UniformLoadShedder is
+    among the strategies.
 
     `acts` has the rows of `acts.summarize_brokers`. `brokers` has the columns `percent`,
     `smoothed`, `observed` (whether there are earlier observations), `least`, `most`, `carries` and
@@ -157,10 +158,10 @@ def _with_common_columns(rows: DataFrame, readings: Readings) -> DataFrame:
 
 
 def exceeds_minimum_unload(needed: Column) -> Column:
-    """True if both the bytes to shed and the movable bytes exceed the minimum of an unload.
+    """True if the bytes to shed and the movable bytes both exceed the minimum for an unload.
 
-    Always true without a minimum. Null if the result depends on which bundles go, or on the size of
-    a megabyte. [THRESHOLD-20]
+    Always true if there is no minimum. Null if the result depends on which bundles are unloaded, or
+    on which definition of a megabyte applies. [THRESHOLD-20]
     """
     least, most = setting_in_force(threshold.MIN_THROUGHPUT), or_zero(F.col("movable_bytes"))
     much, little = least * MEGABYTE["binary"], least * MEGABYTE["decimal"]

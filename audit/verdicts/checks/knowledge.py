@@ -17,7 +17,8 @@ RECORDED, ABSENT, PRESENT, IDLE, FULL = range(5)
 """Views of brokers.
 
 RECORDED: as recorded. ABSENT: without brokers that may have gone. PRESENT: with brokers whose
-reports are late. IDLE and FULL: brokers whose report is unknown have no usage, or full usage.
+reports are late. IDLE: brokers whose newest report is unknown have no usage. FULL: they have full
+usage.
 """
 
 ENORMOUS = 1e12

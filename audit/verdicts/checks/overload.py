@@ -53,13 +53,13 @@ def an_overloaded_broker_sheds(_readings: Readings) -> RuleColumns:
 def sheds_its_excess_plus_margin(readings: Readings) -> RuleColumns:
     """A broker sheds at least its excess plus five percentage points of its traffic, if it can."""
     return _for_overload_shedder(
-        sheds_enough(readings, _is_over() & F.col("can"), traffic_of_subset())
+        sheds_enough(readings, _is_over() & F.col("can"), traffic_to_shed())
     )
 
 
-def traffic_of_subset() -> Column:
-    """Return the traffic that an overloaded broker must shed. It is less if the broker would
-    otherwise lose all its bundles.
+def traffic_to_shed() -> Column:
+    """Return the traffic that an overloaded broker must shed. If shedding it would take all the
+    broker's bundles, the one with the least traffic may stay.
     """
     need, movable = F.col("overloadshedder.need"), F.col("movable_traffic")
     whole = (F.col("blocked") == 0) & (movable < need)

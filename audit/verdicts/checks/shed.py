@@ -12,7 +12,7 @@ from pulsar_conformance.audit.verdicts.checks.facts import (
     sum_over_brokers,
     window_of_cycle,
 )
-from pulsar_conformance.audit.verdicts.checks.overload import sheds_enough, traffic_of_subset
+from pulsar_conformance.audit.verdicts.checks.overload import sheds_enough, traffic_to_shed
 from pulsar_conformance.audit.verdicts.checks.registry import (
     Readings,
     RuleColumns,
@@ -28,7 +28,7 @@ from pyspark.sql import functions as F
 OWNER_UNKNOWN = (
     "no record shows who owned it then; an unload may be recorded later than it happened"
 )
-"""Why it is open whether a broker owned a bundle that it unloaded and no longer reports."""
+"""Reason why it is open whether a broker owned a bundle that it unloaded and no longer reports."""
 
 
 def forbid_always(reached: Column, done: Column, evidence: Column) -> RuleColumns:
@@ -121,7 +121,7 @@ def overloaded_brokers_shed_under_every_strategy(readings: Readings) -> RuleColu
     sure = certainly(F.col("overloaded") & F.col("can"))
     some = must(sure & F.col("loaded"), F.col("answered") > 0, shed_text())
     amount = F.lit(readings["overload-amount"] != "one")
-    much = sheds_enough(readings, sure & amount, traffic_of_subset())
+    much = sheds_enough(readings, sure & amount, traffic_to_shed())
     excess = RuleColumns(F.lit(False), much.broken, much.evidence, much.lacking)
     other = F.col("strategy") != "OverloadShedder"
     return combine_checks(some, excess).restricted_to(F.col("first"), F.col("enabled"), other)

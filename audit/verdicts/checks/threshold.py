@@ -82,8 +82,9 @@ def the_others_keep_all(_readings: Readings) -> RuleColumns:
 
 
 def _may_relieve_idle_broker() -> Column:
-    """True if the broker has the highest usage of the brokers that can unload for an idle
-    broker.
+    """True if the broker may unload because another broker is idle.
+
+    This is so if the lower boundary is enabled and no broker that can unload has a higher usage.
     """
     able = F.col("loaded") & certainly(F.col("worthwhile"))
     highest = F.max(F.when(able, _level_column("usage"))).over(window_of_cycle())
@@ -152,8 +153,8 @@ def history_is_smoothed_exponentially(_readings: Readings) -> RuleColumns:
 
 
 def _check_range(excess: ExcessBounds) -> RuleColumns:
-    """Return a check that judges a broker only if every usage within its range leads to the same
-    decision.
+    """Return a check that judges a broker only if the lowest and the highest usage that it may have
+    lead to the same decision.
     """
     lowest, highest = excess
     threshold = _level_column("threshold")

@@ -37,7 +37,9 @@ from pyspark.sql import functions as F
 MEASURES = ("messages", "bytes")
 
 MIN_COMPARED = 1.0
-"""Minimum rate in a ratio, in messages or bytes per second: no rate is a multiple of 0."""
+"""Minimum rate with which another rate is compared, in messages or bytes per second; a broker with
+less counts as having this rate, since no rate is a multiple of 0.
+"""
 
 
 def _for_uniform_shedder(judged: RuleColumns, *more: Column) -> RuleColumns:
@@ -69,9 +71,9 @@ def _is_least_loaded() -> Column:
 
 
 def _agreement_on_ends() -> tuple[Column, ...]:
-    """Return conditions that are true if messages, bytes and usage agree.
+    """Return conditions that are all true if messages, bytes and usage agree.
 
-    They must agree on the least loaded broker, and on a single most loaded broker.
+    They must agree on which broker is least loaded, and on a single broker that is most loaded.
     """
     alone = (
         F.count_if(_carries(measure) == _end_column("most", measure)).over(window_of_cycle()) == 1
