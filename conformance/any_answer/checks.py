@@ -44,7 +44,7 @@ MORE_SHARES = (
     "bundles.locate",
 )
 """Operations whose cases vary most. An operation that is listed n times gets n more shares of the
-trials than others.
+trials than one that is not listed.
 """
 
 IN_ORDER = frozenset({"boundaries", "settings"})
@@ -73,7 +73,7 @@ Arrangement = Callable[[Questions], st.SearchStrategy[Trial]]
 
 @cache
 def draw_questions(operation: str) -> Questions:
-    """Return a strategy for an operation's questions, from the draws of rules about it alone.
+    """Return a strategy for an operation's questions, drawn for rules about that operation alone.
 
     Rules that only the documents of 5.0 state, and rules of the area PLANNED, are left out: their
     cases may have fields that are newer than the documents by which an implementation is judged.
@@ -168,7 +168,8 @@ def asked_in_two_orders(asked: Questions) -> st.SearchStrategy[Trial]:
 def strategies_in_two_orders(rule: str) -> list[st.SearchStrategy[Trial]]:
     """Return strategies for trials that ask a question with its names in two orders.
 
-    In the trials of the last strategy, several brokers shed; in those of the others, few do.
+    In the trials of the last strategy, several brokers shed; in those of the other strategies,
+    few do.
     """
     several = randoms.map(
         lambda random: _in_two_orders(_cycle_with_several_overloaded(random), _reverse)

@@ -1,4 +1,4 @@
-"""Random edits of a drawn case, for valid cases that no strategy draws on purpose.
+"""Random edits of drawn cases, which also make valid cases that no strategy draws on purpose.
 
 A strategy draws only cases that its author thought of. An edit changes any one value of a case: it
 raises a limit, repeats an entry of a list, or inserts the loss of the leader into a story. The
@@ -70,12 +70,12 @@ SEPARATORS = ("|", ",")
 
 @dataclass(frozen=True)
 class _Place:
-    """A value in a case: an object's value named `key`, or a list's entry at this index."""
+    """A place in a case: the field `key` of an object, or the entry at index `key` of a list."""
 
     parent: Any
     key: Any
     field: str
-    """The value's name. For an entry of a list or map: the name of the list or map, and `entry`."""
+    """The value's name; each entry of a list or map named `x` has the name `x entry`."""
 
     @property
     def value(self) -> Any:

@@ -87,7 +87,7 @@ class Transformation:
     adds: bool = False
     """True if the transformation adds many entries, so that cases take longer."""
     first_name: str = ""
-    """The first replacement name, which starts some name in each renamed case; empty if none."""
+    """The first replacement name, with which a name in each renamed case begins; empty if none."""
 
     def copy(self, question: Question) -> Question:
         """Return a question with a transformed deep copy of the case."""
@@ -336,7 +336,7 @@ def edits_to_plain_names(trial: Trial) -> Iterator[Callable[[Json], Json]]:
 
 
 NOT_VARIED = frozenset({WRITTEN_OUT.name})
-"""Transformations not used for drawn cases, whose rule may be about an omitted setting."""
+"""Transformations not applied to drawn cases, since a rule may be about an omitted setting."""
 
 VARIATIONS: Mapping[str, tuple[Transformation, ...]] = {
     PLACE.id: (
@@ -386,7 +386,7 @@ def _between(operation: str, first: SameObject, second: SameObject) -> Transform
 
 
 def _equal(case: Json, other: Json) -> bool:
-    """True if two cases are equal and write their numbers alike, such as 85 and not 85.0."""
+    """True if two cases are equal and write numbers in the same way; 85 and 85.0 differ."""
     return case == other and json_text(case) == json_text(other)
 
 

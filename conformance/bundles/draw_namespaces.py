@@ -152,8 +152,8 @@ def partitions_in_many_bundles(draw: st.DrawFn) -> Trial:
 
 
 SEVERAL_TOPICS, FEW_PARTITIONS = 12, 16
-"""Number of topics, and number of partitions of each topic. No two partitions, such as 3 and 5, may
-share a bundle in every topic.
+"""Number of topics, and number of partitions of each topic. No two partition numbers, such as 3
+and 5, may share a bundle in all of the topics.
 """
 
 

@@ -38,7 +38,7 @@ algorithms = st.sampled_from((RANGE, TOPICS))
 
 
 def split_case(bundle: str, algorithm: str | None, **given: Any) -> Json:
-    """Return a `bundles.split` case; by default, from an administrator, and without topics."""
+    """Return a `bundles.split` case; by default, an administrator asks, and there are no topics."""
     case: Json = {"bundle": bundle, "algorithm": algorithm, "by": "admin", "settings": {}}
     return {**case, "topics": [], "positions": [], **given}
 
@@ -83,7 +83,7 @@ def split_with_located_topics(split: Json) -> Trial:
 
 @st.composite
 def topic_halves(draw: st.DrawFn) -> Trial:
-    """Draw a split by topics of the whole hash range, so that no topic can be outside it."""
+    """Draw a split of the whole hash range by topics; no topic can be outside that range."""
     count, by = draw(counts_of_topics), draw(callers)
     random = draw(randoms)
     topics = names.topics(random, count)
@@ -208,7 +208,7 @@ def splits_by_traffic(draw: st.DrawFn) -> Trial:
 
 
 NAMED, LOADED = 0.8, 0.97
-"""Share of splits by traffic that name the algorithm, and share of their topics with traffic."""
+"""Share of splits by traffic that name the algorithm, and share of topics that have traffic."""
 
 
 def topic_load(random: Random) -> Json:

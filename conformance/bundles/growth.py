@@ -184,7 +184,7 @@ def automatic_splits(
     """Return a strategy for runs of automatic splits, with bundles near the threshold `grows`.
 
     If `grows` is None, bundles are near any threshold. If `full`, namespaces have the maximum
-    number of bundles or nearly so.
+    number of bundles, or nearly that many.
     """
     return _draw_growth(grows, full, settings or {})
 
@@ -267,7 +267,7 @@ def _may_split(growth: Growth) -> list[str]:
 
 
 def _crowded_namespaces(growth: Growth) -> set[str]:
-    """Return the namespaces whose maximum may be too low for all their bundles to be split."""
+    """Return the namespaces in which more bundles may be split than the maximum leaves room for."""
     counted = Counter(map(namespace_of, _may_split(growth)))
     return {namespace for namespace, count in counted.items() if count > growth.room(namespace)}
 

@@ -53,7 +53,7 @@ def _creation_problems(case: Json, settings: Settings) -> Problems:
         name = DEFAULT_SYSTEM_BUNDLES if creator == "system" else DEFAULT_BUNDLES
         count, place = settings.number(name), f"case.settings.{name}"
     elif creator != "admin":
-        yield f"case.bundles: only an administrator may request a number, not {creator}"
+        yield f"case.bundles: only an administrator may request a number of bundles, not {creator}"
     if count != int(count) or not 1 <= count < HASHES:
         yield f"{place}: {float(count):g} is not a whole number of bundles from 1 to {HASHES - 1}"
 

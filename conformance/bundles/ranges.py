@@ -62,7 +62,7 @@ def a_namespace_gets_the_number_it_asks_for(
 def _expected_count(creator: str, number: str | None, case: FlatCase, expect: Expect) -> Fraction:
     """Return the number of bundles of a namespace that is created without giving a number.
 
-    It is the value of the setting `number`, or 1 without such a setting.
+    It is the value of the setting named by `number`, or 1 if `number` is None.
     """
     expect.given(case.case.get("creator") == creator, f"{creator} creates the namespace")
     expect.given(case["bundles"] is None, "no number of bundles is requested")
@@ -167,9 +167,9 @@ def finer_bundles_nest(asked: Sequence[Asked[Locating, Located]], expect: Expect
 def partitions_are_hashed_by_their_own_names(
     case: Locating, answer: Located, expect: Expect
 ) -> None:
-    """Partitions are spread at random: some share a bundle, but no pair in every topic.
+    """Partitions are spread at random: some share a bundle, but no two do so in every topic.
 
-    By chance, 16 partitions share one of 16 bundles once in 16^15 (about 1e18) trials, and 64
+    By chance, 16 partitions all share one of 16 bundles once in 16^15 (about 1e18) trials, and 64
     partitions are in 64 different bundles once in 64^64 / 64! (about 3e26). Two of 16 partitions
     share one of 64 bundles in each of 8 topics once in 64^8 / 120 (about 2e12).
     """
@@ -191,7 +191,7 @@ def partitions_are_hashed_by_their_own_names(
 
 
 def _no_two_always_together(case: Locating, answer: Located, expect: Expect) -> None:
-    """Demand that no two partitions share a bundle in every one of at least 8 topics."""
+    """With 8 topics or more, demand that no two partition numbers share a bundle in all topics."""
     expect.given(len(answer.bundles) == len(case["topics"]), "every topic was located")
     by_number: dict[str, list[str]] = defaultdict(list)
     for topic, bundle in answer.by_topic.items():

@@ -85,8 +85,7 @@ def _below(found: Located, position: int) -> tuple[int, int]:
 
 
 def _halves(topics: Sequence[str], found: Located) -> list[int]:
-    """Return the numbers of topics that may lie below a cut that divides them as equally as
-    possible.
+    """Return the possible numbers of topics below a cut that divides them as equally as possible.
 
     The numbers are sorted. Topics with the same hash cannot be separated.
     """

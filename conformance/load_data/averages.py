@@ -109,17 +109,17 @@ def bundle_after_samples(counting: Counting) -> st.SearchStrategy[Trial]:
 
 
 def up_to_one_window() -> st.SearchStrategy[Trial]:
-    """Return a strategy for trials with at most as many samples as fit into a window."""
+    """Return a strategy for trials with at most as many samples as fit into the longer window."""
     return bundle_after_samples(_within)
 
 
 def more_than_one_window() -> st.SearchStrategy[Trial]:
-    """Return a strategy for trials with more samples than fit into a window."""
+    """Return a strategy for trials with more samples than fit into the shorter window."""
     return bundle_after_samples(_beyond)
 
 
 def any_number() -> st.SearchStrategy[Trial]:
-    """Return a strategy for trials with any number of samples, from none to more than a window."""
+    """Return a strategy for trials with any number of samples, even none or more than fit."""
     return bundle_after_samples(_any_number)
 
 
@@ -137,7 +137,7 @@ def never_measured() -> st.SearchStrategy[Trial]:
 
 @st.composite
 def with_one_window_changed(draw: st.DrawFn) -> Trial:
-    """Draw two questions about the same samples; one window has a different size in the second."""
+    """Draw two questions about the same samples; in the second, one window has another size."""
     random, (short, long) = draw(randoms), draw(st.sampled_from(WINDOWS))
     count = _any_number(random, (short, long))
     other = random.choice((1, 2, 4, 10, 50, 1000))
@@ -190,7 +190,10 @@ def _counts() -> st.SearchStrategy[int]:
 
 
 def brokers(unmeasured: float = 0.0) -> st.SearchStrategy[Trial]:
-    """Return a strategy for trials of a broker; `unmeasured` is its share of unsampled bundles."""
+    """Return a strategy for trials of a broker.
+
+    A share `unmeasured` of its bundles has no samples.
+    """
     return st.builds(
         lambda random, count: Trial.of("average.broker", broker_case(random, count, unmeasured)),
         randoms,

@@ -97,7 +97,7 @@ class LoadChange:
     def surely_changed(self) -> dict[str, bool]:
         """For each documented measure, true if its change certainly exceeds the threshold.
 
-        Usage must exceed it in points and as a percentage of itself, with and without weights.
+        For usage, this must hold in points and in percent, with and without weights.
         """
         before, now = (one.rates for one in self._brokers)
         unweighted = dict.fromkeys(RESOURCES, Fraction(1))
@@ -342,7 +342,7 @@ DEFAULT_MOST = 10
 
 SIZES, SIZES_CLOSE = tuple(4**power for power in range(1, 7)), (0, 1, 2, 4, 8)
 MAGNITUDES_OF_BUNDLES = (1, 1, 2**10, 2**20)
-"""Loads of bundles in steps of 100 messages/s and 100 kB/s, in which released Pulsar compares."""
+"""Factors of drawn loads. Released Pulsar compares in steps of 100 messages/s and 100 kB/s."""
 
 BYTES_ALONE = RATE_FIELDS[2:]
 REPORTED_NAMESPACES: Mapping[str, Sequence[str]] = {
@@ -380,7 +380,7 @@ def reports_are_filled(case: MeasuredBundles, named: frozenset[str], expect: Exp
 
 @TOP.check("REPORT-20", draws=measured_bundles())
 def the_busiest_are_reported(case: MeasuredBundles, named: frozenset[str], expect: Expect) -> None:
-    """No unreported bundle has twice the traffic, by every measure, of a reported bundle."""
+    """No unreported bundle has, by every measure, twice the traffic of a reported bundle."""
     rates = {name: one.each() for name, one in case.rates.items()}
     left = [rates[name] for name in case.busy if name not in named]
     expect.reached(bool(left) and bool(named))

@@ -257,9 +257,9 @@ def _demand_kept(
     answer: ReportContent,
     expect: Expect,
 ) -> None:
-    """Demand that the answer keeps the values of these fields that the report has.
+    """Demand that the answer has the report's values of these fields, if the report has them.
 
-    A field absent from the answer counts as 0 or as no bundles.
+    A field that is absent from the answer counts as 0 or as no bundles.
     """
     _assume_answered(answer, expect)
     _assume_modular(case, expect)

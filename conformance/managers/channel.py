@@ -68,7 +68,7 @@ class ChannelTurn(NamedTuple):
         return self.change.source not in (None, has)
 
     def demand(self, counts: bool, expect: Expect) -> None:
-        """Reach the rule; demand that the change takes effect if `counts`, or else is ignored."""
+        """Mark the rule as reached; demand that the change takes effect if and only if `counts`."""
         expect.reached()
         wanted, found = ("counts" if one else "is ignored" for one in (counts, self.counts))
         allowed = f"{self.bundle} is {self.before or 'without an entry'}: {self.change} {wanted}"
@@ -115,11 +115,11 @@ class Applied:
 
 
 NEEDS: Mapping[str, str] = {"free": "-?", "assigning": "+?", "owned": "+?", "releasing": "?+"}
-"""For each state, the signs of `to` and `from`: + a broker, - none, ? either; by default `-+`."""
+"""For each state, the signs of `to` and `from`: + a broker, - none, ? either. Others have `-+`."""
 
 
 def _problems(case: Json, _settings: Settings) -> Problems:
-    """Yield a problem for each state with wrong brokers, and each change of unknown effect."""
+    """Yield a problem for each state with wrong brokers, and for each change of unknown effect."""
     for bundle, unit in case["units"].items():
         yield from _broker_problems(f"case.units.{bundle}", unit)
     known = set(case["units"])
@@ -128,7 +128,7 @@ def _problems(case: Json, _settings: Settings) -> Problems:
         yield from _broker_problems(where, change)
         begins = change["state"] in ("assigning", "owned") and change["from"] is None
         if change["bundle"] not in known and not begins:
-            yield f"{where}: no document says what this means for a bundle without an entry"
+            yield f"{where}: no document says what this change means for a bundle without an entry"
         known.add(change["bundle"])
 
 
@@ -175,7 +175,7 @@ SEQUENCES: Mapping[str, Sequence[str]] = {
     "unload": ("owned a -", "releasing - a", "free - a"),
     "split": ("owned a -", "splitting - a", "owned a - lower", "owned a - upper", "deleted - a"),
 }
-"""Sequences of a bundle's first state (empty if none) and changes, as state, `to` and `from`."""
+"""A bundle's first state (empty if none), then its changes; each as state, `to` and `from`."""
 
 TRANSFERS = ("transfer", "transfer at once", "unload")
 ASSIGNMENTS = ("assignment", "reassignment", "unload")
@@ -222,7 +222,7 @@ def channel_logs(
     conflicts: Sequence[str] = CONFLICTS,
     whole: float = 0.7,
 ) -> Trial:
-    """Draw logs of changes, mixed with `conflicts`; all but a share `whole` of them end early."""
+    """Draw logs of changes, mixed with `conflicts`; a share `whole` of the logs is complete."""
     random, logs = draw(randoms), []
     units = {UPPER: _unit(change_of(UPPER, "owned", random.choice(BROKERS)))}
     for index in range(draw(st.integers(1, 3))):
@@ -314,7 +314,7 @@ def a_transfer_begins_with_assigning(_case: Json, answer: Applied, expect: Expec
 
 @APPLY.check("CHANNEL-06", draws=channel_logs(("split",)))
 def a_split_ends_and_creates(_case: Json, answer: Applied, expect: Expect) -> None:
-    """The split by the owner, the creation of the parts, and the bundle's deletion take effect."""
+    """An owner's split, the creation of the parts, and the bundle's deletion take effect."""
     splitting: dict[str, str | None] = {}
     for turn in answer.turns():
         change, bundle = turn.change, turn.bundle

@@ -142,7 +142,7 @@ def without_dynamic_setting() -> st.SearchStrategy[Trial]:
 
 @st.composite
 def mistaken(draw: st.DrawFn) -> Trial:
-    """Draw a case in which the setting in effect names no load manager, or an ambiguous one."""
+    """Draw a case in which the setting in effect has a mistaken or an ambiguous class name."""
     name = draw(mistaken_names if draw(nine_in_ten) else ambiguous_names)
     beside = documented_names if draw(st.booleans()) else any_name
     case = manager_case(draw(beside), name) if draw(st.booleans()) else manager_case(name, None)
@@ -154,7 +154,7 @@ managers_between = st.lists(st.one_of(by_admin, mistaken_names), max_size=2)
 
 @st.composite
 def set_and_set_back(draw: st.DrawFn) -> Trial:
-    """Draw cases that set a manager, then others in the same place, then the first one again."""
+    """Draw cases that set, in the same place, one manager, then others, then the first again."""
     first, conf, dynamic = draw(by_admin), draw(documented_names), draw(st.booleans())
     names = [
         first,

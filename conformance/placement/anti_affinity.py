@@ -1,7 +1,7 @@
 """ANTI: a group's namespaces are spread over domains, then over the brokers of each domain.
 
-Each rule about one condition fails only for a choice that a mistake in that condition explains and
-no other mistake does. If uneven spreading explains the choice, too, the rules about even spreading
+A rule about a single condition fails only if a mistake in that condition, and no other mistake,
+explains the choice. If uneven spreading explains the choice, too, the rules about even spreading
 fail instead.
 """
 
@@ -44,7 +44,7 @@ def assume_named_candidate(case: Spreading, answer: Placed, expect: Expect) -> G
 
 def assume_unmixed(spread: GroupSpread, expect: Expect) -> None:
     """Assume that all candidates or none are in a domain; no document describes a mixture."""
-    expect.given(not spread.mixed, "all candidates are in a domain, or none is")
+    expect.given(not spread.only_some_have_a_domain, "all candidates are in a domain, or none is")
 
 
 def assume_two_spreads(
@@ -308,7 +308,7 @@ def the_group_stays_apart(case: Assigning, answer: Placed, expect: Expect) -> No
     expect.given(case.namespace not in served, "no broker serves the namespace yet")
     grouped = [one for one in served if one in spread.groups]
     expect.given(len(grouped) == len(set(grouped)), "each namespace is served by one broker")
-    expect.given(not spread.mixed, "all brokers are in a domain, or none is")
+    expect.given(not spread.only_some_have_a_domain, "all brokers are in a domain, or none is")
     expect.reached(len(spread.best) < len(case.permitted))
     expect.that(answer.broker in spread.best, either(spread.best), answer)
 
@@ -347,7 +347,7 @@ def too_many_topics_keep_bundles_away(case: Assigning, answer: Placed, expect: E
 
 @ASSIGN.check("PLACE-17", draws=draws.assigning(draws.set_versions))
 def later_versions_come_first(case: Assigning, answer: Placed, expect: Expect) -> None:
-    """If later versions are preferred and all are known, a broker of the latest one is chosen."""
+    """If later versions are preferred and all versions known, a broker of the latest is chosen."""
     _not_overloaded(case, answer, expect)
     versions, counts = case.case["versions"], _bundles_of_namespace(case)
     expect.given(not case.owned, "no broker has the bundle")

@@ -121,7 +121,7 @@ def more_than_domains(random: Random) -> Json:
 
 
 def several_groups(random: Random) -> Json:
-    """Return a case with namespaces of this group, other groups and no group on several brokers."""
+    """Return a case in which brokers serve namespaces of this group, other groups, and no group."""
     world = _unserved(random, _sizes(random), random.choice((4, 8, 20, 30)))
     if random.random() < 0.3:
         return _place_others(random, world, evenly=False)
@@ -148,9 +148,9 @@ def one_broker_much_fuller(random: Random) -> Json:
 
 
 def _many_namespaces(random: Random) -> Json:
-    """Return a case of domains with over a hundred namespaces of the group each.
+    """Return a case in which each domain serves over a hundred namespaces of the group.
 
-    The broker with the fewest namespaces is in a domain that serves more than another one.
+    The broker with the fewest namespaces is not in the domain with the fewest namespaces.
     """
     case = _unserved(random, [random.choice((2, 3)) for _ in range(random.choice((2, 3)))], 0)
     del case["ungrouped"]

@@ -141,7 +141,7 @@ REPEATED_CLUSTERS = 16
 """Number of different clusters for the questions that are repeated."""
 
 Clusters = Callable[[int], st.SearchStrategy[Outline]]
-"""Function of a minimum number of brokers; returns a Hypothesis strategy for clusters."""
+"""Function that takes a minimum number of brokers, and returns a strategy for clusters."""
 
 exact_or_not = st.sampled_from((False, True, False))
 thresholds = st.sampled_from((85, 60, 90.5) * 3 + (0,))
@@ -226,7 +226,7 @@ def one_worse_than_another(draw: st.DrawFn, fewest: int = 2) -> Outline:
 
 @st.composite
 def with_equal_usage(draw: st.DrawFn, fewest: int = 2) -> Outline:
-    """Draw brokers with equal usage that rank the same by every measure of traffic."""
+    """Draw brokers with equal usage; every measure of traffic ranks them in the same order."""
     size, level = draw(loads.sizes(fewest)), draw(usage_levels)
     random = draw(randoms)
     rates = random.sample(range(100, 100 * (size.brokers + 1)), size.brokers)
@@ -238,7 +238,7 @@ def with_equal_usage(draw: st.DrawFn, fewest: int = 2) -> Outline:
 
 @st.composite
 def with_other_measures(draw: st.DrawFn, fewest: int = 2) -> Outline:
-    """Draw brokers with equal usage that rank differently by other measures of traffic."""
+    """Draw brokers with equal usage; different measures of traffic rank them differently."""
     outline = draw(with_equal_usage(fewest))
     outline.ranks_differ = True
     return outline
@@ -264,7 +264,10 @@ def never_measured(draw: st.DrawFn, fewest: int = 2) -> Outline:
 
 @st.composite
 def with_another_threshold(draw: st.DrawFn, fewest: int = 2) -> Outline:
-    """Draw a threshold other than 85 %; brokers near it or between the two have few messages."""
+    """Draw a threshold other than 85 %.
+
+    Brokers near it, or between it and 85 %, have few messages.
+    """
     size, threshold, near = draw(loads.sizes(fewest)), draw(other_thresholds), draw(near_or_not)
     between = threshold + draw(threshold_offsets) if near else (threshold + 85) / 2
     random = draw(randoms)

@@ -63,8 +63,8 @@ def changed_policies(
 ) -> Trial:
     """Draw a change of an isolation policy.
 
-    `changes` lists the possible changes of its namespace regexes, and `primary` whether its primary
-    list may or must change.
+    `changes` lists the possible changes of its namespace regexes. Its primary list changes if
+    `primary` has only True, stays the same if it has only False, and does either if it has both.
     """
     random, scope = draw(randoms), draw(st.sampled_from(scopes))
     regexes, kind = _namespace_regexes(random), draw(st.sampled_from(changes))
@@ -94,14 +94,14 @@ def changed_policies(
     return Trial.of(CHANGE.id, case)
 
 
-def _unload(wanted: Sequence[str], unloaded: Unloaded, expect: Expect, why: str) -> None:
+def _demand_unloaded(wanted: Sequence[str], unloaded: Unloaded, expect: Expect, why: str) -> None:
     """Demand that these namespaces are unloaded."""
     if expect.reached(bool(wanted)):
         missing = [one for one in wanted if one not in unloaded]
         expect.that(not missing, f"{', '.join(wanted)} unloaded: {why}", sorted(unloaded))
 
 
-def _keep(kept: Sequence[str], unloaded: Unloaded, expect: Expect, why: str) -> None:
+def _demand_kept(kept: Sequence[str], unloaded: Unloaded, expect: Expect, why: str) -> None:
     """Demand that these namespaces are not unloaded."""
     if expect.reached(bool(kept)):
         expect.nothing([one for one in kept if one in unloaded], why)
@@ -116,7 +116,9 @@ def changed_regexes_unload(case: ChangedPolicy, unloaded: Unloaded, expect: Expe
     """Namespaces matched by added or removed regexes are unloaded."""
     _by_changes(case, expect)
     changed = case.regexes("old") ^ case.regexes("new")
-    _unload(case.matching_wholly(changed), unloaded, expect, "their regex was added or removed")
+    _demand_unloaded(
+        case.matching_wholly(changed), unloaded, expect, "their regex was added or removed"
+    )
 
 
 @CHANGE.check("ISOLATION-02", draws=changed_policies(SCOPES[:2], (True,)))
@@ -125,7 +127,7 @@ def another_primary_list_unloads(case: ChangedPolicy, unloaded: Unloaded, expect
     _by_changes(case, expect)
     expect.given(case.primary_changed is True, "the primary list changed")
     every = case.regexes("old") | case.regexes("new")
-    _unload(case.matching_wholly(every), unloaded, expect, "the primary list changed")
+    _demand_unloaded(case.matching_wholly(every), unloaded, expect, "the primary list changed")
 
 
 @CHANGE.check("ISOLATION-03", draws=changed_policies(("all_matching",)))
@@ -133,7 +135,7 @@ def all_matching_unloads_all(case: ChangedPolicy, unloaded: Unloaded, expect: Ex
     """With the scope `all_matching`, all namespaces matched by old or new regexes are unloaded."""
     expect.given(case.scope == "all_matching", "the scope is all_matching")
     every = case.regexes("old") | case.regexes("new")
-    _unload(case.matching_wholly(every), unloaded, expect, "the scope is all_matching")
+    _demand_unloaded(case.matching_wholly(every), unloaded, expect, "the scope is all_matching")
 
 
 @CHANGE.check("ISOLATION-04", draws=changed_policies(("none",)))
@@ -151,7 +153,7 @@ def unchanged_regexes_keep(case: ChangedPolicy, unloaded: Unloaded, expect: Expe
     changed = set(case.matching_in_part(case.regexes("old") ^ case.regexes("new")))
     stayed = case.matching_wholly(case.regexes("old") & case.regexes("new"))
     kept = [one for one in stayed if one not in changed]
-    _keep(kept, unloaded, expect, "their regexes and the primary list are the same")
+    _demand_kept(kept, unloaded, expect, "their regexes and the primary list are the same")
 
 
 @CHANGE.check("ISOLATION-06", draws=changed_policies())
@@ -161,7 +163,7 @@ def unmatched_namespaces_are_not_unloaded(
     """A namespace that no regex of the policy matches is not unloaded."""
     perhaps = set(case.matching_in_part(case.regexes("old") | case.regexes("new")))
     kept = [one for one in case["namespaces"] if one not in perhaps]
-    _keep(kept, unloaded, expect, "these match no regex")
+    _demand_kept(kept, unloaded, expect, "these match no regex")
 
 
 HOST = "broker-{}.svc.example.com"
@@ -281,7 +283,7 @@ def _measured(random: Random) -> Json:
     return {"longTermData": {"msgRateIn": random.choice((100, 1000)), "numSamples": 10}}
 
 
-def _among(brokers: Sequence[str], answer: Placed, expect: Expect) -> None:
+def _demand_one_of(brokers: Sequence[str], answer: Placed, expect: Expect) -> None:
     """Demand that the bundle is placed on one of these brokers."""
     expect.that(answer.broker in brokers, either(brokers), answer)
 
@@ -307,7 +309,7 @@ def primary_brokers_get_the_bundle(case: Assigning, answer: Placed, expect: Expe
     """If enough primary brokers are up, one of them gets the bundle."""
     policy, primary, _ = _own_policy(case, expect)
     if expect.reached(len(primary) >= policy["minLimit"]):
-        _among(primary, answer, expect)
+        _demand_one_of(primary, answer, expect)
 
 
 @ASSIGN.check("ISOLATION-08", draws=isolated_brokers((2, 3)) | isolated_brokers(up="secondary"))
@@ -319,7 +321,7 @@ def secondary_brokers_stand_in(case: Assigning, answer: Placed, expect: Expect) 
     policy, primary, secondary = _own_policy(case, expect)
     few = len(primary) < policy["minLimit"]
     if expect.reached(few and bool(primary + secondary)):
-        _among(primary + secondary, answer, expect)
+        _demand_one_of(primary + secondary, answer, expect)
         plain = not any(case.case[name] for name in ("domains", "groups", "versions"))
         if plain and secondary and answer.candidates is not None:
             named = sorted({*answer.candidates}.intersection(secondary))
@@ -336,7 +338,7 @@ def no_other_broker_gets_the_bundle(case: Assigning, answer: Placed, expect: Exp
 
 @ASSIGN.check("ISOLATION-10", draws=isolated_brokers(own=False))
 def primary_brokers_are_reserved(case: Assigning, answer: Placed, expect: Expect) -> None:
-    """A bundle without a policy does not go to a broker that is primary in a policy."""
+    """A bundle whose namespace has no policy does not go to a broker that is primary in one."""
     pool = _shared_pool(case, expect)
     if expect.reached(len(pool) < len(case.case["brokers"])):
         expect.that(answer.broker in (pool or (None,)), either(pool) or "no broker", answer)
@@ -344,10 +346,10 @@ def primary_brokers_are_reserved(case: Assigning, answer: Placed, expect: Expect
 
 @ASSIGN.check("ISOLATION-11", draws=isolated_brokers(own=False, up="secondary"))
 def secondary_brokers_are_shared(case: Assigning, answer: Placed, expect: Expect) -> None:
-    """A bundle without a policy is assigned if any non-primary broker is up."""
+    """A bundle whose namespace has no policy is assigned if any non-primary broker is up."""
     pool = _shared_pool(case, expect)
     if expect.reached(bool(pool)):
-        _among(pool, answer, expect)
+        _demand_one_of(pool, answer, expect)
 
 
 @ASSIGN.check(
@@ -377,4 +379,4 @@ def two_policies_share_brokers(case: Assigning, answer: Placed, expect: Expect) 
         primary
     )
     if expect.reached(bool(both) and len(primary) >= policy["minLimit"]):
-        _among(primary, answer, expect)
+        _demand_one_of(primary, answer, expect)

@@ -1,7 +1,7 @@
 """PLACE: the broker on which a bundle is placed.
 
-Each rule about one condition fails only for a choice that a mistake in that condition explains and
-no other mistake does. If several mistakes explain the choice, the rule about the choice as a whole
+A rule about a single condition fails only if a mistake in that condition, and no other mistake,
+explains the choice. If several mistakes explain the choice, the rule about the choice as a whole
 fails instead.
 """
 
@@ -119,7 +119,7 @@ MISTAKES: Mapping[str, Callable[[Placing], Mistakes]] = {
 
 
 def not_as_if(case: Placing, answer: Placed, rule: str, expect: Expect) -> None:
-    """Reject a choice that a mistake against `rule`, but none against other rules, explains."""
+    """Reject a choice explained by a mistake against `rule`, but by none against other rules."""
     comparison = assume_unowned_and_placed(case, answer, expect)
     right = allowed_candidates(comparison)
     for other, mistake in MISTAKES[rule](case):
@@ -257,7 +257,7 @@ def chance_decides_where_all_are_overloaded(
 
 @PLACE.check("PLACE-06", draws=draws.placing(draws.one_worse_than_another))
 def the_more_used_receives_less(case: Placing, answer: Placed, expect: Expect) -> None:
-    """No broker is chosen if another broker has lower usage and no higher rate."""
+    """A broker is not chosen if another broker has lower usage and no higher rate."""
     comparison = assume_unowned_and_placed(case, answer, expect)
     considered = certain_candidates(comparison, out=False)
     for one in comparison.candidates:

@@ -182,10 +182,10 @@ def _legal_whole(case: Json, settings: Settings) -> Problems:
 
 
 def _policy_problems(case: Json) -> Problems:
-    """Yield a problem for each policy, and each broker ID, in a form that no document describes."""
+    """Yield a problem for each policy and each broker ID whose form no document describes."""
     policies = case.get("policies", ())
     if policies and case["isolation"]:
-        yield "case.isolation: leave this empty, because policies are given as regular expressions"
+        yield "case.isolation: leave this empty, because case.policies gives the policies"
     for broker in case["brokers"] if policies else ():
         if not broker.rpartition(":")[0]:
             yield f"case.brokers: {broker} is not an ID of the form host:port"

@@ -115,7 +115,7 @@ def compared_by_rate(case: Placing, expect: Expect) -> ComparedBrokers:
 def certain_brokers(case: Placing, out: bool) -> Names:
     """Return the candidates that are certainly overloaded (if `out`) or certainly not overloaded.
 
-    Only candidates for which that is so both with and without resource weights are returned.
+    Candidates are returned only if this is certain both with and without resource weights.
     """
     weighted = {name: _weighted(broker, case.settings) for name, broker in case.brokers.items()}
     both = (case.comparison, with_usages(case.comparison, weighted))
@@ -182,7 +182,12 @@ def spreading_is_determined(case: Spreading, _readings: Readings) -> bool:
     spread = case.spread
     served = Counter(one for names in case["owned"].values() for one in names)
     once = not served[spread.namespace] and max(served.values(), default=0) <= 1
-    return spread.group is not None and once and not spread.mixed and len(spread.best) <= 1
+    return (
+        spread.group is not None
+        and once
+        and not spread.only_some_have_a_domain
+        and len(spread.best) <= 1
+    )
 
 
 def assigning_is_determined(case: Assigning, _readings: Readings) -> bool:

@@ -41,7 +41,7 @@ from pulsar_conformance.reference.usage import WEIGHT_SETTINGS
 AllAsked = Sequence[Asked[Placing, Placed]]
 
 RUNNING = "running"
-"""State of an attempt to unload during which its plan is in effect."""
+"""State of an attempt to unload; in this state, the attempt's plan is in effect."""
 
 
 def _bundles_of(place: int, random: Random) -> list[str]:
@@ -141,7 +141,7 @@ def _by_each_strategy(random: Random) -> Trial:
 
 @PLACE.check_together("PLACE-19", draws=randoms.map(_by_each_strategy))
 def the_strategy_that_is_set_places(asked: AllAsked, expect: Expect) -> None:
-    """The set strategy decides: a broker that only the other one would choose is not chosen."""
+    """The strategy that is set decides; no broker is chosen that only the other strategy allows."""
     for case, answer in asked:
         expect.given(PLACEMENT_STRATEGY in case.settings.given, "a placement strategy is set")
         strategy = placing_strategy(case)

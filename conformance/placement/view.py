@@ -173,7 +173,7 @@ class GroupSpread:
         return {domain: len(self.rivals(*brokers)) for domain, brokers in members.items()}
 
     @property
-    def mixed(self) -> bool:
+    def only_some_have_a_domain(self) -> bool:
         """True if some candidates have a domain and some have none, which no document describes."""
         return None in self.counts_by_domain and len(self.counts_by_domain) > 1
 

@@ -28,7 +28,7 @@ def _sketch(
 ) -> Json:
     """Return a case without ties, usage history or recently unloaded bundles.
 
-    `levels` has the usage of each broker in percent, and `each` is its number of bundles.
+    `levels` has the usage of each broker in percent; `each` is the number of bundles per broker.
     """
     sketch = Sketch(
         random, strategy, levels, [each] * len(levels), exact, dict(settings),
@@ -114,7 +114,7 @@ def between_ten_and_the_threshold(random: Random) -> Json:
 
 
 def _two_brokers(random: Random, factor: float, messages: float, settings: Json) -> Json:
-    """Return two brokers; one has `factor` times the bytes, and `messages` more per second."""
+    """Return two brokers; one has `factor` times the bytes and `messages` more messages/s."""
     case = _sketch(random, "UniformLoadShedder", [40, 40], settings, each=8)
     for broker, more in zip(case["brokers"].values(), (messages, 0), strict=True):
         size = 100 * loads.MEGABYTE * (factor if more else 1)
@@ -175,7 +175,7 @@ def unloaded_one_grace_period_ago(random: Random) -> Json:
 def never_measured_beside_measured(random: Random) -> Json:
     """Return a case of bundles without data and bundles that carry 101,000 bytes per second.
 
-    A bundle without data counts as 100 kB/s, each 1000 or 1024 bytes under the alternative.
+    A bundle without data counts as 100 kB/s; the alternatives give a kilobyte 1000 or 1024 bytes.
     """
     case = _one_busy(random, each=6)
     [busy, *_] = case["brokers"].values()
@@ -197,7 +197,7 @@ def _rates(amount: Amount) -> Json:
 
 
 def _case(strategy: str, settings: Json, brokers: Sequence[tuple[float, Sequence[Amount]]]) -> Json:
-    """Return a case with the given CPU usage of brokers and traffic of each of their bundles."""
+    """Return a case; `brokers` has each broker's CPU usage, and the traffic of each bundle."""
     bundles = iter(names.bundles(Random(0), sum(len(loads_) for _, loads_ in brokers)))
     weights = dict.fromkeys(WEIGHTS, 1.0)
     case: Json = {
@@ -218,7 +218,7 @@ def _case(strategy: str, settings: Json, brokers: Sequence[tuple[float, Sequence
 
 
 def _overloaded(amounts: Sequence[Amount], usage: float = 80) -> Json:
-    """Return an idle broker and an overloaded one that at 80 % sheds a quarter of its traffic."""
+    """Return an idle broker and an overloaded one, which at 80 % sheds a quarter of its traffic."""
     return _case("OverloadShedder", {OVERLOAD_THRESHOLD: 60}, [(usage, amounts), (5, [])])
 
 
@@ -294,7 +294,7 @@ def between_ratio_and_difference(random: Random) -> Json:
 
 
 def between_ratio_and_difference_alone(random: Random) -> Json:
-    """Return `between_ratio_and_difference` with message rates within their threshold."""
+    """Return the case `between_ratio_and_difference` with message rates within their threshold."""
     return _between_ratio_and_difference(random, 30.0)
 
 
@@ -309,7 +309,7 @@ def message_rates_alone_differ(random: Random) -> Json:
     """Return a case of two brokers with very different message rates but similar throughputs.
 
     This is so in every window and by every measure. Each bundle carries less than a fifth of the
-    difference between the brokers, which is the most that Pulsar 4.x moves.
+    difference between the brokers; a fifth is the most that Pulsar 4.x moves.
     """
     size = random.choice((10, 40)) * MB
     brokers = [(50, [(200.0, 0.3 * size)] * 40), (40, [(100.0, float(size))] * 8)]

@@ -31,7 +31,7 @@ BYTES_A_MESSAGE = 1000
 """Bytes of every message, so that messages and bytes give the same order and the same sums."""
 
 OFFSET = 0.4
-"""Minutes by which some ages differ from the grace period; rounding to minutes hides it."""
+"""Minutes by which some ages differ from the grace period; rounded to minutes, they do not."""
 
 MAX_TO_SHED = 90
 """Largest amount to shed, in percent of the traffic, for which bundles can be built."""
@@ -64,7 +64,7 @@ class Traffic:
 
 
 def decisive_traffic(random: Random, need: Need) -> Traffic:
-    """Return bundles' traffic such that a need wrong by `need.step` percent sheds other bundles.
+    """Return traffic with which a need that is wrong by `need.step` leads to other unloads.
 
     The bundles that go first fall short of the need by less than a step. With the next bundle, the
     sum exceeds the need by less than a step, and so does the sum with one more bundle. Messages and
@@ -245,7 +245,7 @@ MANY_UNLOADS = 1000
 
 
 def with_many_unloads(sketch: Sketch) -> Json:
-    """Build the case; one in ten lists recent unloads of a thousand bundles that no broker owns."""
+    """Build the case; one case in ten lists unloads of a thousand bundles that no broker owns."""
     case = sketch.case()
     if sketch.random.random() < 0.1:
         gone = names.equal_bundles("gone/far", MANY_UNLOADS)
@@ -289,7 +289,7 @@ IDLE_WITHOUT_BUNDLES = 0.5
 """Probability that a broker without bundles reports no traffic, instead of earlier traffic."""
 
 NEARLY_THE_MOST = 0.98
-"""Lowest traffic of other brokers if one has no bundles, as a share of the highest traffic."""
+"""If a broker has no bundles, the lowest traffic of the others, as a share of the highest."""
 
 
 class Carried(NamedTuple):
@@ -313,7 +313,7 @@ def uniform(draw: st.DrawFn, fewest: int = 2) -> Sketch:
     """Draw brokers whose rates differ by about the thresholds, or at random.
 
     In some cases, the broker with the lowest rate is idle, or it is the only one without bundles.
-    In others, messages and bytes disagree on which broker carries the most.
+    In other cases, messages and bytes disagree on which broker carries the most.
     """
     size, way = draw(loads.sizes(fewest)), draw(cluster_kinds)
     rate, factor = draw(rate_thresholds), draw(multipliers)

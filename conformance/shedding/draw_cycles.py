@@ -121,7 +121,7 @@ def overloaded_under_other_strategies(draw: st.DrawFn, fewest: int = 2) -> Sketc
 
 
 Clusters = Callable[[int], st.SearchStrategy[Sketch]]
-"""Function of a minimum number of brokers; returns a Hypothesis strategy for clusters."""
+"""Function that takes a minimum number of brokers, and returns a strategy for clusters."""
 
 Change = Callable[[Random, Json], Json]
 
@@ -202,7 +202,10 @@ def _without_ties(sketch: Sketch) -> Sketch:
 
 
 def after_splits(random: Random, case: Json) -> Json:
-    """Replace some recently unloaded bundles by their parents, as if these were split later."""
+    """Replace some recently unloaded bundles by their parents.
+
+    This is as if the parents had been unloaded and then split.
+    """
     unloaded = case["recentlyUnloaded"]
     for name in list(unloaded):
         part = HashRange.parse(name)

@@ -241,7 +241,7 @@ def _idle_among_busy(draw: st.DrawFn, fewest: int, settings: dict[str, Any]) -> 
 
 
 LIGHTER, WEIGHT = 0.2, 0.8
-"""Share of clusters in which all resources have one weight below 1, and that weight."""
+"""Share of clusters in which all resources have the same weight below 1, and that weight."""
 
 
 def _weighted_alike(sketch: Sketch) -> Sketch:
@@ -263,7 +263,7 @@ def _one_below_the_average(random: Random, size: Size, busy: float, below: float
 
 
 def _one_lower(random: Random, size: Size, busy: float, low: float | None) -> list[float]:
-    """Return nearly equal usages in percent, except for a broker lowered to or by `low`."""
+    """Return nearly equal usages in percent, one lowered by -`low` points or to a share `low`."""
     levels, place = _even_usages(random, size, busy), random.randrange(size.brokers)
     if low is not None:
         levels[place] = busy + low if low < 0 else busy * low
@@ -359,7 +359,7 @@ def decisive_history(random: Random, brokers: int, share: float, past: bool) -> 
 
 @st.composite
 def decided_by_history(draw: st.DrawFn, fewest: int = 2) -> Sketch:
-    """Draw a broker whose earlier usage differs from its current usage, with a random weight."""
+    """Draw a broker whose earlier and current usage differ, with a random weight of history."""
     size, share, past = draw(loads.sizes(fewest)), draw(history_shares), draw(past_is_high)
     random = draw(randoms)
     one = decisive_history(random, size.brokers, share, past)

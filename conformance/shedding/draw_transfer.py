@@ -118,7 +118,7 @@ def _uneven_after_moves(random: Random) -> tuple[Loads, Json]:
 
 
 def _bundles_of(place: int, load: float, shares: Sequence[int], namespace: str) -> dict[str, float]:
-    """Return a broker's bundles with their messages per second, divided by `shares`."""
+    """Return a broker's bundles with their messages per second, in proportion to `shares`."""
     lower, rate = place << 24, load * BYTES / 1000
     ends = [lower + (number << 16) for number in range(len(shares) + 1)]
     each = zip(pairwise(ends), shares, strict=True)
@@ -167,7 +167,7 @@ MakeCycle = Callable[[Random], Json]
 
 
 def one_cycle(make: MakeCycle) -> st.SearchStrategy[Trial]:
-    """Return a strategy for trials of one cycle, with settings that let one cycle unload."""
+    """Return a strategy for trials of one cycle, with settings that let a single cycle unload."""
 
     def made(random: Random) -> Trial:
         found = make(random)

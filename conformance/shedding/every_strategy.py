@@ -63,7 +63,7 @@ def each_bundle_goes_once(case: SheddingCycle, answer: Unloading, expect: Expect
 def with_age(case: SheddingCycle, bundle: str, among: Container[str] | None = None) -> str:
     """Return a bundle that may not move, with the minutes since the last unload that blocks it.
 
-    `among` restricts the unloads to those of these bundles.
+    If `among` is given, only unloads of bundles in it are considered.
     """
     known = case.case["recentlyUnloaded"]
     counted = (one for one in case.moved_with(bundle) if among is None or one in among)

@@ -71,7 +71,7 @@ def _by_range(
     range_of: Callable[[UsageLevels, Broker], Range],
     expect: Expect,
 ) -> None:
-    """Demand each decision to shed, or to keep all, that is right for every usage in the ranges."""
+    """Demand that a broker sheds, or keeps all, if that is right for every usage in the ranges."""
     levels = levels_of(case, expect)
     expect.given(has_history(case), "brokers have a history")
     assume_no_lower_boundary(case, expect)

@@ -222,14 +222,14 @@ def can_shed_by_any_measure(cycle: SheddingCycle, broker: Broker) -> bool:
 
 
 def expect_enough(answer: Unloading, broker: Broker, need: Rate, of: str, expect: Expect) -> None:
-    """Demand that a broker sheds `need` of traffic or more, or all that may move if it has less."""
+    """Demand that a broker sheds at least `need`, or all that may move if that carries less."""
     movable = answer.cycle.carried(answer.cycle.movable(broker))
     which = of if movable >= need else f"{of}, all that it may move:"
     expect.at_least(answer.traffic_from(broker), min(need, movable), which, answer.cycle.written)
 
 
 def expect_overload_need(answer: Unloading, broker: Broker, of: str, expect: Expect) -> None:
-    """Demand that an overloaded broker sheds its need; all but one bundle if all carry less."""
+    """Demand that an overloaded broker sheds its need; if all bundles carry less, all but one."""
     cycle = answer.cycle
     need, movable = overload_need(cycle, broker), cycle.movable(broker)
     if len(movable) == len(set(broker.bundles)) and cycle.carried(movable) < need:
@@ -373,7 +373,7 @@ def _idle_is_certain(levels: UsageLevels) -> bool:
 
 
 def _uniform_is_certain(case: SheddingCycle) -> bool:
-    """True if no two brokers have equal traffic, no threshold is near, and rates are integers.
+    """True if all brokers differ in traffic, no gap is near a threshold, and rates are integers.
 
     The documents do not say which bundles balance the load. The sum of integer rates does not
     depend on their order.

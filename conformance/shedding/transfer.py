@@ -140,9 +140,7 @@ class _Course:
         return cls(found, uneven, row.settings.number(HITS))
 
     def in_a_row(self, place: int, ending: tuple[bool | None, ...]) -> int:
-        """Return the length of the run of cycles that ends with this one; `ending` states end a
-        run.
-        """
+        """Return the number of cycles in a row, up to `place`, whose state is not in `ending`."""
         found = 0
         for one in reversed(self.uneven[: place + 1]):
             if one in ending:

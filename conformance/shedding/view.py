@@ -182,7 +182,7 @@ def is_recent(ago: Minutes, grace: Minutes, edge: bool) -> bool:
 
 
 def contains_bundle(whole: str, bundle: str) -> bool:
-    """True if the range of `whole` contains the range of `bundle`, of the same namespace."""
+    """True if two bundles have the same namespace, and `whole` contains the range of `bundle`."""
     alike = namespace_of(whole) == namespace_of(bundle)
     return alike and HashRange.parse(whole).covers(HashRange.parse(bundle))
 
@@ -250,7 +250,7 @@ class CyclesInARow:
         return self._cycle({**now, "brokers": brokers, "recentlyUnloaded": recent})
 
     def _unloaded_before(self, unloads: Sequence[Iterable[str]]) -> dict[str, Minutes]:
-        """Return the minutes since each bundle's last unload: one of `unloads`, or a listed one."""
+        """Return the minutes since each bundle's last unload, in `unloads` or listed in a cycle."""
         now = self._clocks[len(unloads)]
         found: dict[str, Minutes] = {}
         for index, clock in enumerate(self._clocks[: len(unloads) + 1]):
@@ -371,7 +371,7 @@ class LoadsOfCycle:
 
     @property
     def can_move(self) -> bool:
-        """True if each most loaded broker has a bundle below half its lead over the least."""
+        """True if every most loaded broker has a bundle below half its gap to the least loaded."""
         if len(self.load) < 2 or is_restricted(self.cycle):
             return False
         least, most = min(self.load.values()), max(self.load.values())

@@ -78,7 +78,7 @@ def _what_was_shed_grows(draft: StoryDraft) -> None:
 
 def _everything_on_one(draft: StoryDraft) -> None:
     """Crash and restart one of two brokers, so that the other one gets all bundles."""
-    _one_with_all(draft, 90, crew_of=1, parts=draft.random.randint(2, 3))
+    _one_with_all(draft, 90, others=1, parts=draft.random.randint(2, 3))
     _wait(draft)
     for _ in range(draft.random.randint(1, 2)):
         for broker in draft.random.sample(draft.brokers, 1):
@@ -90,7 +90,7 @@ def _everything_on_one(draft: StoryDraft) -> None:
 
 
 def overloads_every_owner(draft: StoryDraft) -> None:
-    """Add load that overloads every owner, so that each of the rare cycles moves it."""
+    """Add load that overloads each broker that gets it, so that the rare cycles all move it."""
     draft.settings |= {
         SHEDDING_INTERVAL: draft.random.choice((3, 5, 10)),
         GRACE: draft.random.choice((0, 1)),
@@ -108,26 +108,26 @@ def beside_a_large_bundle(draft: StoryDraft) -> None:
     The other brokers are idle.
     """
     draft.settings |= {REPORT_INTERVAL: 1, SHEDDING_INTERVAL: draft.random.choice((5, 7))}
-    draft.up()
+    draft.start_brokers()
     draft.add_unrelated_namespaces()
     draft.use(draft.space(), draft.random.choice((110, 140)))
-    draft.up()
+    draft.start_brokers()
     draft.tick(2)
     for size in (50, 45):
         draft.use(draft.space(), size)
-    draft.up(draft.random.randint(3, 5) if draft.large else 1)
+    draft.start_brokers(draft.random.randint(3, 5) if draft.large else 1)
     _wait(draft)
     draft.noise()
     _wait_for_cycles(draft)
 
 
 def switched_off(draft: StoryDraft) -> None:
-    """Overload a broker while shedding is disabled, from the start or later."""
+    """Overload a broker while shedding is disabled, either from the start or from a later time."""
     later = draft.random.random() < 0.5
     draft.settings[ENABLED] = later
     _intervals(draft)
     if later:
-        draft.up(2)
+        draft.start_brokers(2)
         draft.add_event(
             "setting", name=ENABLED, value=False, how=draft.random.choice(("conf", "dynamic"))
         )
@@ -149,7 +149,7 @@ def another_strategy(draft: StoryDraft) -> None:
         _all_nearly_alike(draft)
     else:
         level = draft.random.choice((40, 60, 80))
-        _one_with_all(draft, level, crew_of=None if draft.large else 1)
+        _one_with_all(draft, level, others=None if draft.large else 1)
     draft.tick(draft.settings[REPORT_INTERVAL] + 1)
     how = draft.random.choice(("dynamic", "dynamic", "conf"))
     draft.add_event("setting", name=STRATEGY, value=after, how=how)
@@ -185,10 +185,10 @@ def grown_in_place(draft: StoryDraft) -> None:
 def split_beside_a_busy_broker(draft: StoryDraft) -> None:
     """Split a bundle on a lightly loaded broker while the other broker is busy."""
     draft.settings |= {AUTO_SPLIT: True, MAX_TOPICS: 2, REPORT_INTERVAL: 1}
-    draft.up()
+    draft.start_brokers()
     draft.add_unrelated_namespaces()
     draft.use(draft.space(), 60)
-    draft.up(draft.random.randint(4, 6) if draft.large else 1)
+    draft.start_brokers(draft.random.randint(4, 6) if draft.large else 1)
     draft.tick(2)
     light = draft.space()
     for _ in range(2):
@@ -201,13 +201,13 @@ def split_beside_a_busy_broker(draft: StoryDraft) -> None:
 def split_on_a_busy_broker(draft: StoryDraft) -> None:
     """Split a bundle of a busy broker while other brokers are idle and can take the parts."""
     draft.settings |= {AUTO_SPLIT: True, MAX_TOPICS: 2, REPORT_INTERVAL: 1}
-    draft.up()
+    draft.start_brokers()
     draft.add_unrelated_namespaces()
     draft.use(draft.space(), 60)
     growing = draft.space()
     for _ in range(draft.random.randint(3, 5)):
         draft.use(growing, 1)
-    draft.up(draft.random.randint(1, 2))
+    draft.start_brokers(draft.random.randint(1, 2))
     draft.tick(2)
     draft.tick(1)
 
@@ -218,19 +218,19 @@ def _intervals(draft: StoryDraft, intervals: Sequence[int] = (1, 1, 2, 5)) -> No
 
 
 def _one_with_all(
-    draft: StoryDraft, megabytes: int, crew_of: int | None = None, parts: int | None = None
+    draft: StoryDraft, megabytes: int, others: int | None = None, parts: int | None = None
 ) -> None:
-    """Give one broker bundles with `megabytes` in total, then add other brokers."""
-    draft.up()
+    """Give one broker bundles with `megabytes` in total, then add `others` other brokers."""
+    draft.start_brokers()
     draft.add_unrelated_namespaces()
     left = megabytes
     for index in range(parts or draft.random.randint(2, 4), 0, -1):
         size = left if index == 1 else draft.random.randint(1, max(1, left - index))
         draft.use(draft.space(), size)
         left = max(1, left - size)
-    if crew_of is None:
-        crew_of = draft.random.randint(4, 6) if draft.large else draft.random.randint(1, 2)
-    draft.up(crew_of)
+    if others is None:
+        others = draft.random.randint(4, 6) if draft.large else draft.random.randint(1, 2)
+    draft.start_brokers(others)
 
 
 def _all_nearly_alike(draft: StoryDraft) -> None:
@@ -267,7 +267,7 @@ def unloaded_by_hand(draft: StoryDraft) -> None:
     All other bundles are light, so that only this bundle could be shed.
     """
     draft.settings[GRACE] = draft.random.choice((10, 30, 30))
-    draft.up(capacity=CAPACITY)
+    draft.start_brokers(capacity=CAPACITY)
     space = draft.space()
     topic = draft.use(space, draft.random.choice((2, 5)))
     light = draft.use(draft.space(), 1)
@@ -276,14 +276,14 @@ def unloaded_by_hand(draft: StoryDraft) -> None:
     draft.tick(draft.random.choice((0, 1)))
     draft.change(topic, draft.random.choice((90, 95, 110)))
     draft.change(light, 0.5)
-    draft.up(draft.random.randint(1, 2))
+    draft.start_brokers(draft.random.randint(1, 2))
     draft.tick(draft.random.choice((3, 5)))
     draft.noise(1)
 
 
 def registered_twice(draft: StoryDraft) -> None:
     """Register a broker of one domain in another domain as well."""
-    draft.up(draft.random.randint(3, 5))
+    draft.start_brokers(draft.random.randint(3, 5))
     draft.add_unrelated_namespaces()
     half = draft.random.randint(1, len(draft.brokers) - 1)
     draft.add_event("domain", name="north", brokers=draft.brokers[:half])
@@ -324,7 +324,7 @@ def with_changes(draft: StoryDraft) -> None:
     """Build the plot `undisturbed`, then add a broker, a random event, and a change of leader."""
     undisturbed(draft)
     draft.any_event()
-    draft.up()
+    draft.start_brokers()
     draft.tick(draft.settings[REPORT_INTERVAL] + 1)
     draft.add_event("leader_lost")
     draft.tick(2 * draft.settings[WRITE_INTERVAL] + 1)
@@ -353,13 +353,13 @@ MAX_OVERRIDES = "loadBalancerServiceUnitStateMaxConcurrentOverrides"
 def stop_with_many_bundles(draft: StoryDraft) -> None:
     """Shut down a broker that owns more bundles than can be reassigned at the same time."""
     if draft.random.random() < 0.08:
-        draft.up()
+        draft.start_brokers()
         use_namespaces(draft, (256,), (80, 90), (0,), count=1)
     else:
         draft.settings[MAX_OVERRIDES] = draft.random.choice((1, 2, "1", "3"))
-        draft.up(draft.random.randint(1, 2))
+        draft.start_brokers(draft.random.randint(1, 2))
         use_namespaces(draft, (4, 16), (8, 12), (0, 1), count=draft.random.randint(1, 2))
-    draft.up()
+    draft.start_brokers()
     draft.add_event("broker_stop", broker=draft.brokers[0])
     draft.tick()
 
@@ -390,7 +390,7 @@ def another_default(draft: StoryDraft) -> None:
     for number in draft.random.sample((1, 2, 16), draft.random.randint(1, 2)):
         how = draft.random.choice(("conf", "dynamic"))
         draft.add_event("setting", name=DEFAULT_BUNDLES, value=number, how=how)
-    draft.up(draft.random.randint(1, 3))
+    draft.start_brokers(draft.random.randint(1, 3))
     for _ in range(2):
         space = draft.space(None)
         for _ in range(draft.random.randint(2, 4)):

@@ -74,7 +74,7 @@ class StoryDraft:
         """Add an event."""
         self.events.append({kind: about})
 
-    def up(self, count: int = 1, capacity: int = CAPACITY) -> None:
+    def start_brokers(self, count: int = 1, capacity: int = CAPACITY) -> None:
         """Add `count` brokers."""
         for _ in range(count):
             self.brokers.append(f"broker-{len(self.brokers) + 1}")
@@ -203,7 +203,7 @@ RANDOM_EVENTS: tuple[Callable[[StoryDraft], object], ...] = (
 
 
 EVENTS_WITHOUT_LOAD: tuple[Callable[[StoryDraft], object], ...] = (
-    StoryDraft.up,
+    StoryDraft.start_brokers,
     *map(_at_a_broker, ("broker_down", "broker_stop", "restart")),
     lambda draft: draft.add_event("leader_lost"),
     StoryDraft.space,
@@ -211,7 +211,7 @@ EVENTS_WITHOUT_LOAD: tuple[Callable[[StoryDraft], object], ...] = (
     _group,
     _setting,
 )
-"""Functions that each add an event that moves no topic away from a broker that stays up."""
+"""Functions that add events, none of which moves a topic away from a broker that stays up."""
 
 Plot = Callable[[StoryDraft], None]
 
@@ -242,7 +242,9 @@ def _story(plot: Plot, draft: StoryDraft, kind: int) -> Trial:
 
 def add_brokers(draft: StoryDraft, fewest: int = 1) -> None:
     """Add brokers, at least five if the story is large."""
-    draft.up(max(fewest, draft.random.randint(5, 7) if draft.large else draft.random.randint(1, 3)))
+    draft.start_brokers(
+        max(fewest, draft.random.randint(5, 7) if draft.large else draft.random.randint(1, 3))
+    )
     draft.add_unrelated_namespaces()
 
 
@@ -265,7 +267,7 @@ def without_brokers(draft: StoryDraft) -> None:
     for broker in list(draft.brokers):
         draft.add_event("broker_down", broker=broker)
     draft.use(space, 1)
-    draft.up(draft.random.randint(1, 2))
+    draft.start_brokers(draft.random.randint(1, 2))
     draft.tick()
     draft.use(draft.space(), 1)
     draft.noise()
@@ -342,11 +344,11 @@ def one_is_idle(draft: StoryDraft) -> None:
     The heavily loaded broker is alone when its bundles are first used, so that it gets all of them.
     """
     draft.settings[REPORT_INTERVAL] = draft.random.choice((1, 1, 2))
-    draft.up()
+    draft.start_brokers()
     draft.add_unrelated_namespaces()
     for _ in range(draft.random.randint(1, 3)):
         draft.use(draft.space(), draft.random.choice((16, 20, 26)))
-    draft.up(draft.random.randint(4, 6) if draft.large else draft.random.randint(1, 2))
+    draft.start_brokers(draft.random.randint(4, 6) if draft.large else draft.random.randint(1, 2))
     draft.tick(draft.settings[REPORT_INTERVAL] + 1)
     light = draft.space()
     first = draft.use(light, 1)

@@ -47,7 +47,7 @@ def _certain_first_uses(course: Scenes) -> Iterator[FirstUse]:
             groups.pop(space, None)
             if space in scene.before.groups:
                 groups[space] = scene.before.groups[space]
-        if scene.kind == "domain" and scene.after.valid and _changes(scene):
+        if scene.kind == "domain" and scene.after.valid and _changes_existing_domain(scene):
             domains = scene.before.domains
         if scene.kind == "topic" and scene.after.valid:
             spread = _spread(course, scene, space_of(scene.about["topic"]))
@@ -56,7 +56,7 @@ def _certain_first_uses(course: Scenes) -> Iterator[FirstUse]:
                 yield FirstUse(scene, spread, str(owner), dict(groups), domains)
 
 
-def _changes(scene: Scene) -> bool:
+def _changes_existing_domain(scene: Scene) -> bool:
     """True if an event changes an existing domain."""
     return scene.about["name"] in scene.before.domains
 
@@ -85,7 +85,7 @@ def _spread(
         space, moment.groups, homes, owned, list(moment.brokers),
         course.story.readings["domain-counts"],
     )  # fmt: skip
-    return None if spread.mixed or not _none_overloaded(scene, moment) else spread
+    return None if spread.only_some_have_a_domain or not _none_overloaded(scene, moment) else spread
 
 
 def _leader_knows_assignments(course: Scenes, scene: Scene) -> bool:
@@ -149,7 +149,7 @@ def another_group(draft: StoryDraft) -> None:
 
 
 def other_domains(draft: StoryDraft) -> None:
-    """Change or remove domains between two uses of a group."""
+    """Change or remove domains between uses of a group's namespaces."""
     homes = _brokers(draft)
     spaces = _grouped(draft, "apart", draft.random.randint(3, 6))
     half = draft.random.randint(1, len(spaces) - 1)
@@ -178,7 +178,7 @@ def outage_of_a_domain(draft: StoryDraft) -> None:
 
 def _brokers(draft: StoryDraft) -> dict[str, list[str]]:
     """Add brokers, register two to four domains, and return the brokers of each domain."""
-    draft.up(draft.random.randint(5, 7) if draft.large else draft.random.randint(2, 4))
+    draft.start_brokers(draft.random.randint(5, 7) if draft.large else draft.random.randint(2, 4))
     draft.add_unrelated_namespaces()
     count = draft.random.randint(2, min(4, len(draft.brokers)))
     homes = {name: draft.brokers[index::count] for index, name in enumerate(DOMAINS[:count])}
@@ -205,7 +205,7 @@ def _used(draft: StoryDraft, spaces: Sequence[str]) -> None:
 
 @REPLAY.check("ANTI-11", draws=draws.stories(first_of_a_group))
 def a_new_group_is_kept_apart(_case: Story, answer: Scenes, expect: Expect) -> None:
-    """A group's second and later namespaces go to brokers with the fewest of the group."""
+    """A group's second and later namespaces go to brokers with the fewest of its namespaces."""
     for placed in _certain_first_uses(answer):
         if placed.former_groups or placed.former_domains is not None:
             return

@@ -207,7 +207,7 @@ class Scenes:
         return self.count_if_unsplit(namespace, scene) == 1
 
     def count_if_unsplit(self, namespace: str, scene: Scene) -> int | None:
-        """Return a namespace's number of bundles; None if unknown or if one was split."""
+        """Return a namespace's number of bundles; None if unknown or if a bundle was split."""
         never = len(self.scenes) + 1
         intact = self._split_first.get(namespace, never) > scene.after.place
         return scene.after.spaces.get(namespace) if intact else None
@@ -258,7 +258,7 @@ def legal_story(case: Json, settings: Settings) -> Problems:
     if any(kind == "topic" for kind, _about in events):
         settings.number(OVERLOAD_THRESHOLD)
     if any(kind == "split" and about.get("algorithm") is None for kind, about in events):
-        _algorithm(settings)
+        _require_split_algorithm(settings)
     minutes = sum(exact(about["minutes"]) for kind, about in events if kind == "tick")
     if minutes > A_DAY:
         yield f"case.events: they last {float(minutes)} minutes; the maximum is {A_DAY}"
@@ -273,7 +273,7 @@ def _time_setting_problems(case: Json, settings: Settings) -> Problems:
     if _is_ever_on(case, settings, candidates.AUTO_SPLIT):
         for name in LIMITS:
             settings.number(name)
-        _algorithm(settings)
+        _require_split_algorithm(settings)
     if not _is_ever_on(case, settings, ENABLED):
         return
     settings.number(GRACE)
@@ -290,7 +290,7 @@ def _time_setting_problems(case: Json, settings: Settings) -> Problems:
         yield from transfer_setting_problems(settings)
 
 
-def _algorithm(settings: Settings) -> None:
+def _require_split_algorithm(settings: Settings) -> None:
     """Require the settings that can select the split algorithm. Errors: `MissingSetting`."""
     for name in splitting.SELECTING_SETTING.values():
         settings.text(name)

@@ -220,7 +220,7 @@ def _others_stay(scene: Scene, space: str, expect: Expect) -> None:
 
 
 def _released_and_assigned(scene: Scene, space: str, owners: list[str], expect: Expect) -> None:
-    """Demand that each of `owners` releases bundles of `space` for reassignment; others stay."""
+    """Demand that `owners` release bundles of `space` for reassignment; other namespaces stay."""
     released = [one for one in scene.now.unloaded if one.namespace == space]
     unloaded = ", ".join(f"{one.bundle} from {one.broker}, {one.reason}" for one in released)
     for owner in owners:
@@ -351,7 +351,7 @@ def unused_bundles_have_no_owner(_case: Story, answer: Scenes, expect: Expect) -
 
 
 MANY_PARTITIONS = 16
-"""Minimum number of partitions to check; 16 share a sixteenth of the hashes once in 16^15 times."""
+"""Minimum number of partitions to check; all 16 share 1/16 of the hashes once in 16^15 times."""
 
 
 def _partitions_differ(scene: Scene, space: str, assigned: set[str], expect: Expect) -> None:

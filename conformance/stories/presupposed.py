@@ -45,7 +45,7 @@ def moment_questions(
     defaults: Mapping[str, Any],
     readings: Readings,
 ) -> list[Question]:
-    """Return questions about the latest moments of a story that use the operations of a rule."""
+    """Return questions, by the operations of a rule, about the latest moments of a story."""
     makers = [MAKERS[operation] for operation in rule.operations if operation in MAKERS]
     settings = Settings(question.case["settings"], defaults)
     try:
@@ -162,9 +162,9 @@ def _draft_with_busy_and_idle(random: Random) -> tuple[StoryDraft, str]:
     Topics of the namespace go to the lightly loaded broker if load decides.
     """
     draft = StoryDraft(random, dict(CALM_SETTINGS), large=False)
-    draft.up()
+    draft.start_brokers()
     draft.use(draft.space(), random.choice((40, 60)))
-    draft.up()
+    draft.start_brokers()
     draft.tick(2)
     return draft, draft.space()
 

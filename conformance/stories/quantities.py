@@ -25,7 +25,7 @@ Owners = Mapping[str, str | None]
 
 @dataclass
 class LastChanges:
-    """The time of the last change of each kind in a cluster before a scene, in minutes."""
+    """Times, in minutes, of a cluster's last change of each kind before a scene."""
 
     loads: Fraction = ZERO
     """Time of the last change of brokers, topics, rates or owners."""
@@ -103,7 +103,7 @@ def used_without_an_owner(scene: Scene) -> list[str]:
 
 
 def unload_requests(answer: Scenes, *what: str) -> Iterator[tuple[Scene, str]]:
-    """Yield each scene with a valid request to unload one of `what`, and the namespace."""
+    """Yield each scene that validly requests an unload of a kind in `what`, with the namespace."""
     for scene in answer:
         if scene.kind == "unload" and scene.after.valid:
             kind, named = next(one for one in scene.about.items() if one[0] != "to")
@@ -356,7 +356,7 @@ def less_busy(
 
 
 def _all_before(moment: Fraction, broker: str, *since: Mapping[str, Fraction]) -> bool:
-    """True if the broker's time in each map of `since`, if given, is before minute `moment`."""
+    """True if every time that the maps `since` have for a broker is before minute `moment`."""
     return all(one.get(broker, moment - 1) < moment for one in since)
 
 

@@ -35,7 +35,7 @@ def _settings_are_known(scene: Scene) -> bool:
     return all(map(scene.before.is_known, scene.before.changed))
 
 
-def _given(moves: list[Move]) -> str:
+def _moves_text(moves: list[Move]) -> str:
     return ", ".join(f"{one.bundle} of {one.broker}" for one in moves) or "nothing"
 
 
@@ -55,7 +55,7 @@ def _sheds_in_time(answer: Scenes, scene: Scene, unchanged: LastChanges, expect:
         sheds = any(one.broker == broker for one in shed)
         if expect.reached(sheds or (late and bool(_less_loaded(scene, broker)))):
             allowed = f"{scene}: {broker} has shed by minute {plain(scene.after.clock)}"
-            expect.that(sheds, allowed, _given(shed))
+            expect.that(sheds, allowed, _moves_text(shed))
 
 
 @REPLAY.check(
@@ -79,7 +79,7 @@ def brokers_shed_once_an_interval(_case: Story, answer: Scenes, expect: Expect) 
             interval = second.before.settings().number(SHEDDING_INTERVAL)
             expect.reached()
             allowed = f"{second}: nothing within {plain(interval)} minutes of {first}"
-            expect.that(apart >= interval, allowed, _given(second.now.shed()))
+            expect.that(apart >= interval, allowed, _moves_text(second.now.shed()))
 
 
 @REPLAY.check("SHED-10", draws=draws.stories(plots.another_strategy, settings=SHEDDING))
@@ -195,7 +195,7 @@ def shed_bundles_stay_for_a_while(_case: Story, answer: Scenes, expect: Expect) 
 
 
 def _moved_before(before: Move, now: Move, expect: Expect) -> bool:
-    """True if `before` moved the same bundle as `now` or, by `grace-of`, one that contains it."""
+    """True if `before` moved the bundle of `now`, or one that contains it if `grace-of` says so."""
     if before.namespace != now.namespace or expect.readings["grace-of"] == "bundle":
         return before.bundle == now.bundle
     try:
@@ -260,7 +260,7 @@ def _unloads_parts(scene: Scene) -> bool | None:
 
 @REPLAY.check("SPLIT-20", draws=draws.stories(plots.grown, plots.split_beside_a_busy_broker))
 def parts_go_to_other_brokers(_case: Story, answer: Scenes, expect: Expect) -> None:
-    """If a broker splits a bundle, every part goes to another broker, if another broker is up."""
+    """If a broker splits a bundle while other brokers are up, every part goes to one of them."""
     for scene, one in _by_brokers(answer):
         space = one.bundle.rpartition("/")[0]
         alone = len(scene.after.brokers) < 2 or space in scene.after.groups

@@ -20,14 +20,14 @@ CHANGES_OF_LEADERS = ("broker_down", "broker_stop", "restart", "leader_lost")
 
 @dataclass(frozen=True)
 class ChangedSetting:
-    """A setting changed while brokers were running, and the brokers still without the new value."""
+    """A setting that was changed while brokers ran, and the brokers that lack the new value."""
 
     former: Value
     latest: Value
     waiting: frozenset[str]
     """Brokers that were started before the change and have not been restarted."""
-    mixed: bool
-    """True if some of the brokers started before the change, and some after it."""
+    values_differ: bool
+    """True if some brokers started before the change, and others after it."""
     how: str
     known: bool
     """True if the former value was certainly in force."""
@@ -70,7 +70,7 @@ class Moment:
         one = self.changed.get(name)
         if one is None or not one.waiting:
             return True
-        return name == STRATEGY and one.how == "dynamic" and not one.mixed and one.known
+        return name == STRATEGY and one.how == "dynamic" and not one.values_differ and one.known
 
     def value(self, name: str) -> Value:
         """Return a setting's effective value, assumed to be certain. Errors: `MissingSetting`."""
@@ -88,7 +88,7 @@ class Moment:
 NOBODY = ""
 """A broker name that no broker has.
 
-If a setting with a dynamic value is then changed in broker.conf, the change is recorded as waiting
+If a setting that has a dynamic value is changed in broker.conf, the change is recorded as waiting
 for this broker, so that the setting's value remains uncertain.
 """
 
@@ -164,7 +164,9 @@ def _restarted(now: Moment, about: Json) -> dict[str, Any]:
 def _no_longer_waiting(now: Moment, broker: str) -> dict[str, ChangedSetting]:
     """Return the changed settings after a broker stopped, or started with the new values."""
     return {
-        name: replace(one, waiting=one.waiting - {broker}, mixed=bool(one.waiting - {broker}))
+        name: replace(
+            one, waiting=one.waiting - {broker}, values_differ=bool(one.waiting - {broker})
+        )
         for name, one in now.changed.items()
     }
 

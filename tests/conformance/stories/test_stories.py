@@ -181,7 +181,7 @@ def test_any_part_of_a_story_is_a_story():
     random, model = Random(1), Model(PROFILE)
     for _ in range(30):
         draft = StoryDraft(random, dict(SHEDDING), large=False)
-        draft.up(2)
+        draft.start_brokers(2)
         for _ in range(40):
             draft.any_event()
         kept = [event for event in draft.events if random.random() < 0.6]
@@ -194,7 +194,7 @@ def test_any_part_of_a_story_is_a_story():
 @pytest.mark.parametrize("interval", [SHEDDING_INTERVAL, REPORT_INTERVAL, WRITE_INTERVAL])
 def test_a_story_with_an_interval_of_0_minutes_is_invalid(interval):
     draft = StoryDraft(Random(3), {**SHEDDING, interval: 0}, large=False)
-    draft.up(1)
+    draft.start_brokers(1)
     draft.tick(1)
     case = {"settings": draft.settings, "events": draft.events}
     why = case_flaw("cluster.replay", case, Model(PROFILE).defaults)
@@ -203,7 +203,7 @@ def test_a_story_with_an_interval_of_0_minutes_is_invalid(interval):
 
 def test_a_story_of_200_events_takes_less_than_a_second():
     draft = StoryDraft(Random(2), dict(SHEDDING), large=True)
-    draft.up(6)
+    draft.start_brokers(6)
     draft.add_unrelated_namespaces()
     while len(draft.events) < 200:
         draft.any_event()
@@ -229,10 +229,10 @@ def test_samples_averaged_one_by_one_give_the_average_of_all(kind):
 
 def test_a_story_is_explained_with_its_numbers():
     draft = StoryDraft(Random(3), dict(SHEDDING), large=False)
-    draft.up()
+    draft.start_brokers()
     for size in (60, 35):
         draft.use(draft.space(), size)
-    draft.up()
+    draft.start_brokers()
     draft.tick(2)
     told = Model(PROFILE).derive("cluster.replay", draft.case()).lines()
     words = "\n".join(" ".join(line.split()) for line in told)
@@ -242,7 +242,7 @@ def test_a_story_is_explained_with_its_numbers():
 
 def long_story():
     draft = StoryDraft(Random(5), dict(SHEDDING), large=True)
-    draft.up(6)
+    draft.start_brokers(6)
     while len(draft.events) < 200:
         draft.any_event()
     return Trial.of("cluster.replay", draft.case())
