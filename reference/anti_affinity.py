@@ -10,7 +10,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Spread:
-    """A namespace to place, and the brokers that serve the rest of its group.
+    """A namespace to place, and the brokers that serve the other namespaces of its group.
 
     Brokers without a domain together form one unnamed domain.
     """

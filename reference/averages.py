@@ -17,7 +17,7 @@ from pulsar_conformance.reference.cluster import (
 from pulsar_conformance.reference.numbers import ZERO, Fraction, Rate, total
 
 FRAMES: Mapping[str, str] = {"shortTermData": "shortSamples", "longTermData": "longSamples"}
-"""The field of a case with the maximum number of samples, for each time frame. [DATA-03]"""
+"""The field of a case that gives the maximum number of samples of each time frame. [DATA-03]"""
 
 Mean = Callable[[Sequence[Rate], int], Rate]
 """Function that averages values, oldest first, over a window of the given number of samples."""

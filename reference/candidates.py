@@ -75,7 +75,7 @@ class Growth:
         return self.readings["split-rate-window"] == "long-term" and known is None
 
     def measured(self, bundle: str, limit: str) -> Fraction:
-        """Return a bundle's quantity that a limit applies to, such as its number of topics."""
+        """Return the quantity of a bundle that a limit applies to, such as its number of topics."""
         return MEASURES[limit](self, bundle)
 
     def exceeded(self, bundle: str) -> list[str]:

@@ -100,7 +100,7 @@ def _counted(data: Json, name: str) -> int:
 
 @dataclass(frozen=True)
 class Broker:
-    """A broker's load report: usage of resources in percent, rates, bundles, earlier usage."""
+    """A broker's load report: usage of resources in percent, rates, bundles and earlier usage."""
 
     name: str
     percent: Mapping[str, Percent]

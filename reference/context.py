@@ -189,7 +189,10 @@ class Context:
         return replace(_context(profile, chosen, neutral))  # Each copy counts its own questions.
 
     def turn(self, case: Case) -> int:
-        """Return the number of earlier calls for a case; it selects one of equal candidates."""
+        """Return the number of earlier calls for the same case.
+
+        The number selects one of equally good candidates.
+        """
         text = json.dumps(case, sort_keys=True)
         return next(self._asked[hashlib.sha256(text.encode()).digest()])
 

@@ -52,16 +52,17 @@ class Derivation:
 
 
 def fold_steps(steps: Sequence[Step]) -> Iterator[Step]:
-    """Yield the steps; of consecutive brokers with equal steps, only the first broker's, and a line
-    such as "b3 to b10  as b2", or "b3, b5  as b2" if the numbers have gaps.
+    """Yield the steps, with a line in place of steps that repeat earlier ones.
 
-    Steps are equal if they differ only in the names of the broker and its bundles. In a cycle that
-    directly follows another, the line "as in the cycle before" replaces the steps that both have.
+    If consecutive brokers have equal steps, those of the first broker are kept. A line such as
+    "b3 to b10  as b2", or "b3, b5  as b2" if the numbers have gaps, replaces the others. Steps are
+    equal if they differ only in the names of the broker and its bundles. In a cycle that directly
+    follows another cycle, the line "as in the cycle before" replaces the steps that both have.
     """
     before: tuple[Step, ...] = ()
     for _, alike in groupby(blocks(steps), key=_likeness):
         first, *others = alike
-        yield from _since(before, first)
+        yield from _without_repeated(before, first)
         before = first
         if others:
             names = [block[0].label.strip() for block in others]
@@ -69,8 +70,10 @@ def fold_steps(steps: Sequence[Step]) -> Iterator[Step]:
             yield Step(label, f"as {first[0].label.strip()}")
 
 
-def _since(before: tuple[Step, ...], block: tuple[Step, ...]) -> Iterator[Step]:
-    """Yield the steps of a block; of a cycle after another, only those that the other lacks."""
+def _without_repeated(before: tuple[Step, ...], block: tuple[Step, ...]) -> Iterator[Step]:
+    """Yield the steps of a block. If it and the block before are cycles, a line replaces the steps
+    that both have.
+    """
     heading, *steps = block
     yield heading
     known: set[tuple[Step, ...]] = set()
@@ -101,7 +104,7 @@ def _depth(step: Step) -> int:
 
 
 def _likeness(block: tuple[Step, ...]) -> object:
-    """Return a key that is equal for blocks to merge; a single step has a unique key."""
+    """Return a key that is equal for blocks that can be merged; other blocks have unique keys."""
     heading, *below = block
     if not below or heading.text:
         return id(block)
@@ -126,7 +129,7 @@ def _span(names: Sequence[str]) -> str:
 
 
 def _follows(name: str, after: str) -> bool:
-    """True if two names differ only in their last number, and the second one is the next."""
+    """True if names differ only in their last number, which is one higher in the second name."""
     first, second = NUMBERED.fullmatch(name), NUMBERED.fullmatch(after)
     if first is None or second is None:
         return False

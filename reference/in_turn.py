@@ -63,7 +63,9 @@ def keep_transfers(earlier: list[Any], cycle: Cycle, unloads: tuple[str, ...]) -
 
 
 def _keep_usages(earlier: list[Any], cycle: Cycle, unloads: tuple[str, ...]) -> list[Any]:
-    """Return the latest cycles for AvgShedder: one more than the most hits that it waits for."""
+    """Return the records to keep for AvgShedder: the latest cycles, one more than the highest
+    number of hits that it waits for.
+    """
     times = (AVERAGE_LOW_HITS, AVERAGE_HIGH_HITS)
     most = max(int(cycle.settings.number(one)) for one in times) + 1
     return [*earlier, (Levels(cycle).present, bool(unloads))][-most:]

@@ -81,7 +81,7 @@ class Model:
         defaults: Mapping[str, Any],
         newer: Model,
     ) -> Model:
-        """Return the model of a release with some of a newer release's ways, readings and defaults.
+        """Return a copy of a release's model with some ways, readings and defaults of a newer one.
 
         A default of None removes the default. Settings that exist only in the newer release are
         accepted, and bundles with equal traffic are in the newer release's order.

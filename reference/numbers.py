@@ -79,7 +79,7 @@ MOST_PLACES = 15
 def places_apart(
     number: Fraction, bound: Fraction, written: Callable[[Fraction, int], str] = plain
 ) -> int:
-    """Return the decimal places, at least 2, with which `written` prints two numbers
+    """Return the number of decimal places, at least 2, that `written` needs to print two numbers
     differently.
     """
     if number == bound:

@@ -60,7 +60,7 @@ def excess_and_margin(cycle: Cycle, broker: Broker) -> list[str]:
 
 
 def most_expensive_bundle(cycle: Cycle, broker: Broker) -> list[str]:
-    """Return a list of the most expensive bundle that may be unloaded; empty if there is none.
+    """Return only the most expensive bundle that may be unloaded; empty if there is none.
 
     [OVERLOAD-05, OVERLOAD-06]
     """

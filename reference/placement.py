@@ -114,7 +114,7 @@ class Placement:
     def chosen(self, turn: Callable[[], int]) -> str | None:
         """Return the broker that gets the bundle; None without candidates.
 
-        It is the first of the best; if all are overloaded, `turn` selects one.
+        It is the first of the best candidates; if all are overloaded, `turn` selects one of them.
         """
         if not self.best:
             return None

@@ -81,8 +81,9 @@ def last_unload_text(cycle: Cycle, bundle: str, moved: Iterable[str]) -> str:
 
 
 def unload_text(minutes: Fraction, grace: Fraction, part: str = "") -> str:
-    """Format the age of an unload within the grace period; `part` says what was unloaded, if not
-    the bundle.
+    """Format the age of an unload within the grace period.
+
+    `part` says if the bundle was unloaded as a part of another bundle.
     """
     return f"unloaded {part}{quantity(minutes, 'minute')} ago, grace {plain(grace)}"
 

@@ -130,7 +130,7 @@ def candidate_steps(growth: Growth) -> Iterator[Step]:
     """Yield steps with each bundle's load, the limits and the decision, in the order of the
     reports.
     """
-    off = _off(growth)
+    off = _why_off(growth)
     if off:
         yield Step("splitting", f"{off}: nothing is split")
     for broker in growth.brokers:
@@ -142,7 +142,7 @@ def candidate_steps(growth: Growth) -> Iterator[Step]:
         yield Step("unloading", "the parts are unloaded at once" if growth.unload else off)
 
 
-def _off(growth: Growth) -> str:
+def _why_off(growth: Growth) -> str:
     """Return why splitting is off; empty if it is on."""
     if not growth.case["leader"]:
         return "only the leader splits"
@@ -184,9 +184,9 @@ def _measured(growth: Growth, bundle: str) -> Iterator[Step]:
 
 
 def measure_step(name: str, written: str, limit: Fraction | None, *, detail: bool) -> Step:
-    """Return the step about a measure that a setting limits; `limit` is None if it is off.
+    """Return the step about a measure that a setting limits; `limit` is None if there is no limit.
 
-    It is a detail if another step gives the figures that decide.
+    With `detail`, short derivations leave the step out: another step gives the figures that decide.
     """
     most = "without a limit" if limit is None else f"at most {WRITTEN[name](limit)}"
     return Step(f"  {NAMED[name]}", f"{written}, {most}", detail=detail)

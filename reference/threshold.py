@@ -34,7 +34,7 @@ BELOW_AVERAGE = Fraction(5)
 """
 
 LOWER_BOUNDARY_LOAD = Fraction(10)
-"""Percentage points that the documents subtract in the lower boundary's example. [THRESHOLD-09]"""
+"""Percentage points subtracted in the documents' example of the lower boundary. [THRESHOLD-09]"""
 
 OVER: Mapping[str, Callable[[Percent, Percent], bool]] = {
     "exceeds": lambda usage, limit: usage > limit,
@@ -108,7 +108,9 @@ class Levels:
     @cached_property
     def usage(self) -> dict[str, Percent]:
         """Each broker's usage, smoothed over its history. [THRESHOLD-06, THRESHOLD-07]"""
-        return {name: self.mixed(broker)[-1] for name, broker in self.cycle.brokers.items()}
+        return {
+            name: self.smoothed_usages(broker)[-1] for name, broker in self.cycle.brokers.items()
+        }
 
     @cached_property
     def present(self) -> dict[str, Percent]:
@@ -117,7 +119,7 @@ class Levels:
         brokers = self.cycle.brokers.items()
         return {name: weighted_maximum(broker, weight).percent for name, broker in brokers}
 
-    def mixed(self, broker: Broker) -> list[Percent]:
+    def smoothed_usages(self, broker: Broker) -> list[Percent]:
         """Return a broker's smoothed usage after each observation. [THRESHOLD-07]"""
         observed = (*broker.history, self.present[broker.name])
         return list(accumulate(observed, self._mix))
@@ -341,8 +343,8 @@ def _why_too_little(levels: Levels, broker: Broker) -> str:
 
 
 def smoothed_text(used: str, current: str) -> str:
-    """Return a remark that a broker is compared by its smoothed usage, with both usages in
-    percent.
+    """Return a remark that a broker is compared by its smoothed usage, with this usage and the
+    current usage in percent.
     """
     return f" (its smoothed usage is {used} %, now {current} %)"
 
@@ -362,7 +364,9 @@ def _usage_steps(levels: Levels, broker: Broker) -> Iterator[Step]:
     if broker.history:
         kept, new = plain(levels.kept), plain(1 - levels.kept)
         observed = (*broker.history[1:], usage.percent)
-        for now, (before, mixed) in zip(observed, pairwise(levels.mixed(broker)), strict=True):
+        for now, (before, mixed) in zip(
+            observed, pairwise(levels.smoothed_usages(broker)), strict=True
+        ):
             sum_ = f"{plain(before)} x {kept} + {plain(now)} x {new}"
             yield Step("history", f"{sum_} = {plain(mixed, levels.places)} %")
 

@@ -187,7 +187,7 @@ class TransferPlan:
 
     @cached_property
     def attempts(self) -> tuple[Transfer, ...]:
-        """The pairs of brokers that were tried, in order; without bundles if none could move.
+        """The pairs of brokers that were tried, in order; a pair has no bundles if none could move.
 
         [TRANSFER-09]
         """
@@ -223,7 +223,7 @@ def hits_after(one: Past, past: Sequence[Past], before: int) -> int:
 
 
 def _why_skipped(cycle: Cycle, past: Sequence[Past], ago: Minutes) -> str:
-    """Return why TransferShedder skips the cycle of `ago` minutes earlier; empty if it does not.
+    """Return why TransferShedder skips a cycle that ran `ago` minutes ago; empty if it does not.
 
     [TRANSFER-11, -13]
     """

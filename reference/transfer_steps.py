@@ -188,7 +188,7 @@ def _kept(cycle: Cycle, movable: Collection[str], bundle: str) -> str:
 
 
 def _unfit(cycle: Cycle, bundle: str, target: str, left: Rate) -> str:
-    """Return why a bundle that may leave its broker does not go to another."""
+    """Return why a bundle that may leave its broker does not go to `target`."""
     refused = _refused(cycle, bundle, target)
     if measured_throughput(cycle, bundle) <= left:
         return refused

@@ -198,9 +198,10 @@ class ExtremePair:
         return ends_of(self.usage)
 
     def hits(self, threshold: str) -> int:
-        """Return the number of cycles in a row, up to this one, above a threshold. [AVERAGE-03]
+        """Return the number of consecutive cycles, up to this one, over a threshold. [AVERAGE-03]
 
-        The count stops before a cycle with another pair, or one that unloaded bundles.
+        In such a cycle, the two usages differ by more than the setting `threshold`. A cycle with
+        another pair of brokers, or with unloads, does not count, and neither do those before it.
         """
         most = self.cycle.settings.number(threshold)
         past: Sequence[Any] = self.cycle.case.get(EARLIER, ())
@@ -221,8 +222,8 @@ class ExtremePair:
 
     @cached_property
     def amount(self) -> tuple[str, Rate]:
-        """The measure and the amount to move: messages if these reach their minimum, else bytes if
-        these do, else none.
+        """The measure and the amount to move: messages if their amount exceeds its minimum, else
+        bytes if theirs does, else nothing.
 
         [AVERAGE-05, -06]
         """

@@ -119,8 +119,7 @@ def _part(cycle: Cycle, gap: Rate) -> str:
 def _other_measure(cycle: Cycle, broker: Broker, taken: Sequence[str]) -> Iterator[Step]:
     """Yield as a step the amount that may move by the measure that the readings do not choose.
 
-    Nothing is yielded if the broker has no more of it than the least loaded broker. [UNIFORM-04,
-    UNIFORM-05]
+    Nothing is yielded if no broker has less traffic in that measure. [UNIFORM-04, UNIFORM-05]
     """
     [other] = (one for one in WRITTEN if one != cycle.readings["shed-measure"])
     counted = cycle.measured_by(other)

@@ -257,7 +257,7 @@ def _unexplained(change: Json) -> Row:
 
 
 def _kept_or_broken(version: str, broken: Sequence[str], rules: Sequence[str]) -> str:
-    """Return whether a release breaks rules in a case; if not, whether it does so in others."""
+    """Return whether a release breaks rules in a case or, if not, in other cases."""
     if broken:
         return "breaks it"
     known = any(is_known_to_break(version, one) for one in rules)

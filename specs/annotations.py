@@ -1,4 +1,4 @@
-"""Annotated settings and defaults in the code of releases: a document per release, and rules."""
+"""Settings that are annotated in the code of releases, as a document per release and as rules."""
 
 from __future__ import annotations
 
@@ -45,9 +45,7 @@ class Annotations:
         return dict(self.sheet.data["documents"])
 
     def _value_in(self, by_release: JSON, document: str) -> JSON | None:
-        """Return the value in the release of a document; None if that release does not have
-        it yet.
-        """
+        """Return the value for a document's release; None if all values are for later releases."""
         if not isinstance(by_release, Mapping):
             return by_release
         order: Sequence[str] = self.broker["releases"]

@@ -7,7 +7,7 @@ PACKAGE = "org.apache.pulsar.broker.loadbalance."
 """Package of Pulsar's own classes; a class in another package is a plug-in."""
 
 UNLESS_ADDED = "unless a jar on the class path contains it"
-"""Restriction in messages that Pulsar has no such class: a plug-in may use Pulsar's package."""
+"""Restriction in messages on missing classes, since a plug-in may use Pulsar's package."""
 
 CLASSES: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "loadManagerClassName": (
@@ -71,12 +71,12 @@ def similar_class(name: str, value: str) -> str:
 
 
 def misspelt_class_text(name: str, value: str) -> str:
-    """Return text that Pulsar has no class `value` for a setting, with the most similar name."""
+    """Return text saying that Pulsar has no class `value`, with the most similar name."""
     return no_class_text(value, OWN_CLASSES[name])
 
 
 def no_class_text(value: str, known: Mapping[str, str]) -> str:
-    """Return text that Pulsar has no class `value`; `known` maps short names to classes."""
+    """Return text saying that Pulsar has no class `value`; `known` maps short names to classes."""
     near = get_close_matches(value.rpartition(".")[2], known, n=1)
     said = f" (the most similar name is {known[near[0]]})" if near else ""
     return f"{UNLESS_ADDED}, Pulsar has no class {value}{said}"

@@ -49,19 +49,19 @@ class BrokerSetting:
 
     def default(self, release: str) -> Value | None:
         """Return the default of a known release; None if the release lacks the setting."""
-        default = _held(self.defaults, release, None)
+        default = _value_for(self.defaults, release, None)
         return default if self.is_in(release) else None
 
     def manager(self, release: str) -> str:
         """Return the load managers of a known release that use the setting; empty if all do."""
-        return _held(self.managers, release, "")
+        return _value_for(self.managers, release, "")
 
     def users(self, release: str) -> tuple[str, ...]:
         """Return the strategies and load managers that use the setting in a known release.
 
         Empty if all use it.
         """
-        return _held(self.used_by, release, ())
+        return _value_for(self.used_by, release, ())
 
     def is_in(self, release: str) -> bool:
         """True if a known release has the setting; a milestone lacks settings that its final
@@ -75,14 +75,14 @@ class BrokerSetting:
         return bool(since) and _release_index(since) <= _release_index(release)
 
 
-def _held(by_release: Mapping[str, T], release: str, none: T) -> T:
-    """Return the value of the last entry up to a release, else the first value, else `none`."""
+def _value_for(by_release: Mapping[str, T], release: str, none: T) -> T:
+    """Return the value of the last entry up to a release, else of the first entry, else `none`."""
     held = [one for one in by_release if _release_index(one) <= _release_index(release)]
     return by_release[held[-1]] if held else next(iter(by_release.values()), none)
 
 
 def _release_index(release: str) -> int:
-    """Return the index of a release among the known releases; their number if it is unknown."""
+    """Return the index of a release among the known ones; for an unknown one, their number."""
     known = known_releases()
     return known.index(release) if release in known else len(known)
 

@@ -62,8 +62,8 @@ def _check_documents(specs: Specs, sheet: Sheet) -> None:
                 if sentence.awaits in with_rules:
                     problem = (
                         f"sentence {sentence.number} of '{section.title}' awaits "
-                        f"{sentence.awaits}, which has rules; let one claim it, or give the "
-                        "reason as none"
+                        f"{sentence.awaits}, which has rules; let one of them claim it or, as "
+                        "none, give the reason why no rule does"
                     )
                     where = (*place, "sentences", sentence.number - 1, "awaits")
                     raise sheet.error(where, f"{document.id}: {problem}")
@@ -81,7 +81,10 @@ def _check_settings(specs: Specs, sheet: Sheet) -> None:
             if mistake is not None:
                 raise sheet.error(place, f"{setting.name}: {mistake}")
         if bool(setting.defaults) == (setting.no_default is not None):
-            problem = "give either a default that a document prints, or the reason as no_default"
+            problem = (
+                "give either a default that a document prints or, as no_default, the reason why "
+                "there is none"
+            )
             raise sheet.error((setting.name, "defaults"), f"{setting.name}: {problem}")
         for profile in specs.profiles.values():
             printed = [setting.defaults[d] for d in profile.documents if d in setting.defaults]
@@ -151,7 +154,7 @@ def _check_profile_entries(specs: Specs, sheet: Sheet, profile: Profile) -> None
     """Check that the settings, readings, ways and rules in a profile exist, with valid values."""
     said = profile.ways or profile.hidden
     if profile.kind != "released" and said:
-        problem = "only a profile of a release may have ways and hidden"
+        problem = "ways and hidden are only for profiles of releases"
         raise sheet.error((profile.id, "kind"), f"{profile.id}: {problem}")
     for name, value in profile.defaults.items():
         settings = {**specs.annotated, **specs.settings}
@@ -228,7 +231,7 @@ def check_rules(specs: Specs, sheets: Iterable[Sheet]) -> None:
         _check_provenance(specs, sheet, index, rule)
         _check_claims(specs, sheet, index, rule)
         if not rule.operations and rule.untestable is None:
-            problem = "names no operation; add one, or give the reason as untestable"
+            problem = "names no operation; add one or, as untestable, the reason why there is none"
             raise sheet.error((index,), f"{rule.id}: {problem}")
         if rule.any_operation and len(rule.operations) < 2:
             problem = "any_operation is for several operations; remove it"
@@ -291,13 +294,14 @@ def _check_provenance(specs: Specs, sheet: Sheet, index: int, rule: Rule) -> Non
     allowed = [p.id for p in specs.profiles.values() if documents & set(p.documents)]
     inherited = {one for one in allowed if any(p.id in allowed for p in specs.lineage(one)[:-1])}
     if not set(allowed) - inherited <= set(rule.profiles) <= set(allowed):
-        problem = f"its sources put it in {', '.join(allowed)}, not {_listed(rule.profiles)}"
+        given = _listed(rule.profiles)
+        problem = f"by its sources, its profiles are {', '.join(allowed)}; it gives {given}"
         raise sheet.error((index, "profiles"), f"{rule.id}: {problem}")
 
 
 def _check_observed(specs: Specs, sheet: Sheet, index: int, rule: Rule) -> None:
     if rule.why is None:
-        problem = "an observed rule needs why: the place where it was seen"
+        problem = "an observed rule needs the key why, with the place where it was seen"
         raise sheet.error((index,), f"{rule.id}: {problem}")
     documents = {source.document for source in rule.sources}
     for number, name in enumerate(rule.profiles):

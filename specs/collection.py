@@ -26,7 +26,7 @@ from pulsar_conformance.specs.model import (
 
 
 class Defaults(dict[str, JSON]):
-    """The default of each setting in a profile, and which are unused, unlimited or renamed."""
+    """The default of each setting in a profile, and its unused, unlimited and renamed settings."""
 
     unused: frozenset[str] = frozenset()
     """Settings whose values have no effect: their defaults always apply."""
@@ -82,7 +82,7 @@ class Specs:
         return self.profiles[name]
 
     def lineage(self, profile: str) -> tuple[Profile, ...]:
-        """Return the profiles on which a profile is based, the most basic first, then itself."""
+        """Return a profile after the profiles on which it is based, the most basic one first."""
         found = self.profile(profile)
         return (*self.lineage(found.based_on), found) if found.based_on else (found,)
 

@@ -38,10 +38,10 @@ def differences_from(
 ) -> tuple[list[str], Mapping[str, str]]:
     """Return sentences on how a version differs from a known release.
 
-    The second result maps ways to sentences on differences that the version's profile has, too.
-    Both cover only differences in `parts`, the parts of a broker that are in force. If `parts`
-    lacks the modular load manager, no sentence is about a default. If `lacks` is false, no sentence
-    says that another strategy replaces a missing one.
+    The second result has a sentence for each way in which the version and its profile agree but
+    differ from the release. Both results cover only differences in `parts`, the parts of a broker
+    that are in force. If `parts` lacks the modular load manager, no sentence is about a default. If
+    `lacks` is false, no sentence says that another strategy replaces a missing one.
     """
     judged = _judged_without_shared_ways(version, release, parts, lacks=lacks)
     profile_name = nearest_profile(version)

@@ -1,4 +1,4 @@
-"""Mistakes that users can correct, such as invalid files and unknown names; messages about them."""
+"""Mistakes that users can correct, such as invalid files and unknown names, and their messages."""
 
 import re
 import sys
@@ -80,7 +80,7 @@ def why_unreadable(error: Exception, file: str | Path) -> str:
 
 
 def why_no_folder(path: Path) -> str:
-    """Return text that a path is not a folder, with a hint on the file or on a similar name."""
+    """Return text on a path that is not a folder, with a hint on the file or on a similar name."""
     hint = similar_file(path)
     if path.exists():
         with suppress(OSError):

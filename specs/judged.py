@@ -86,7 +86,7 @@ class JudgedVersion:
         return tuple(filter(None, found))
 
     def why_unlike(self, strategy: str) -> str:
-        """Return why, with a strategy, no profile decides like this version; empty if one does."""
+        """Return why no profile decides like this version under a strategy; empty if one does."""
         release = release_of_profile(self.profile)
         if was_added_later(strategy, release) and not was_added_later(strategy, self.asked):
             return f"it has {strategy}, but {release}, the most similar release, does not"
@@ -107,7 +107,7 @@ class JudgedVersion:
         return {**own, **self.strategy_instead(settings)}
 
     def strategy_instead(self, settings: Mapping[str, Any]) -> Mapping[str, str]:
-        """Return the strategy setting that replaces one this version lacks; otherwise empty."""
+        """Return the setting that replaces a missing strategy; empty if no strategy is missing."""
         return {STRATEGY: OVERLOAD} if self._lacks_strategy(settings) else {}
 
     def _lacks_strategy(self, settings: Mapping[str, Any]) -> bool:
@@ -115,7 +115,7 @@ class JudgedVersion:
 
 
 def former_defaults(version: str, release: str, *, lists: bool = False) -> dict[str, Value]:
-    """Return a version's former defaults that differ from `release`; `lists` adds list settings."""
+    """Return a version's former defaults except those of `release`; `lists` adds list settings."""
     found = {name: former_default(name, version) for name in broker_data()["former"]}
     return {
         name: value
@@ -225,7 +225,7 @@ def judged_version(version: str) -> JudgedVersion | None:
 
     The result starts from the nearest judged version of the line (the newest up to `version`, else
     the oldest), or else from the profile's release. It adds strategies that `version` lacks, and
-    the revisions and changed defaults between `version` and that release.
+    the revisions and defaults in which `version` differs from the profile's release.
     """
     wanted = numbers_of(version)
     if _is_milestone(version) and _is_milestone(nearest_release(version)):
@@ -318,7 +318,7 @@ def _but(version: str) -> str:
 def _examined_like(version: str) -> str:
     """Return the examined version whose behavior is assumed for another version.
 
-    It is the newest of the line up to that version, else the oldest, else the profile's release.
+    It is the newest of its line up to that version, else the oldest, else the profile's release.
     """
     wanted = numbers_of(version)
     whole = [one for one in every_release() if not _is_milestone(one)]

@@ -52,7 +52,7 @@ class Sentence:
     awaits: str | None = None
     """Area that has no rules yet; its rules will claim the sentence."""
     like: tuple[int, ...] = ()
-    """Numbers of the sentences with the same meaning in the same section of the previous page."""
+    """Numbers of sentences with the same meaning in the same section of the page in `follows`."""
     rules: tuple[str, ...] = ()
     """Rules that documents.yaml assigns to the sentence; other rules name it among their
     sources.
@@ -189,11 +189,11 @@ class WayAlternative:
 BROKER, MODULAR = "broker", "modular"
 UNKNOWN_MANAGER, UNKNOWN_SHEDDER = "unknown-manager", "unknown-shedder"
 UNKNOWN_PLACER, UNSET_MANAGER = "unknown-placer", "unset-manager"
-"""Parts of a broker whose settings name no class of the kind, or no load manager."""
+"""Parts of a broker whose settings name an unknown class of one kind, or no load manager."""
 
 PLACING, SHEDDING, SPLITTING = "placement", "shedding", "splitting"
-"""Parts of a broker: `broker` for tasks under every load manager, `modular` for the modular load
-manager, and three tasks of the modular load manager.
+"""Three tasks of the modular load manager, as parts of a broker. `modular` stands for that manager
+as a whole, and `broker` for tasks under every load manager.
 """
 
 

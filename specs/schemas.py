@@ -148,8 +148,8 @@ def _key_and_problem(error: ValidationError, name: str) -> tuple[str | None, str
 
 
 def _missing(error: ValidationError) -> str:
-    """Return text on the keys that each alternative lacks; empty if one fails for another
-    reason.
+    """Return text on the keys that are missing for each alternative; empty if an alternative fails
+    for another reason.
     """
     kind: Any = error.kind
     if any(one.kind.name != "required" for errors in kind.context for one in errors):

@@ -9,7 +9,7 @@ Version = tuple[int, int, int]
 
 
 def precedes(version: str, firsts: Sequence[str]) -> bool:
-    """True if a version precedes a change; `firsts` has the first version with it in each line."""
+    """True if a version precedes a change; `firsts` has each line's first version with it."""
     wanted, known = numbers_of(version), [*map(numbers_of, firsts)]
     return wanted < max(known) and not any(one[:2] == wanted[:2] and one <= wanted for one in known)
 

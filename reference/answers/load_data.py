@@ -93,7 +93,7 @@ RATE_PLACES = 6
 """Decimal places of printed rates, enough to show each difference that a check detects."""
 
 MAX_SUMMANDS = 6
-"""Maximum number of values for which a printed sum lists all of them.
+"""Maximum number of values that a printed sum lists in full.
 
 A longer sum lists only the first two and the last.
 """

@@ -65,8 +65,8 @@ def decide_in_turn(
 ) -> Derivation:
     """Return the decisions of consecutive cycles as one answer.
 
-    If a decision has no field `unload`, such as `unsupported`, it is returned instead. `decide`
-    receives the bundles that each earlier cycle unloaded, and returns the next decision.
+    A decision without the field `unload`, such as one with `unsupported`, is returned alone.
+    `decide` receives the bundles that each earlier cycle unloaded, and returns the next decision.
     """
     decisions: list[Derivation] = []
     unloads: list[list[str]] = []
@@ -112,7 +112,10 @@ def _is_documented(cycle: Cycle) -> bool:
 
 
 def _undocumented(cycle: Cycle, row: CycleSequence | None = None) -> Derivation:
-    """Return the answer to a cycle, or the first of a sequence, under an undocumented strategy."""
+    """Return the answer to a question about an undocumented strategy.
+
+    If the question is about several cycles, `row` has all of them, and `cycle` is the first.
+    """
     answer = {"unsupported": f"{cycle.strategy} is not documented"}
     return Derivation(answer, partial(_undocumented_steps, cycle, row))
 
@@ -138,9 +141,10 @@ def strategies_of(defaults: Mapping[str, object]) -> tuple[str, ...]:
 
 
 def strategy_in(case: Case, defaults: Mapping[str, object]) -> str | None:
-    """Return the shedding strategy named by a case, else by its settings, else by `defaults`.
+    """Return the shedding strategy of a case: the value of its field `strategy`.
 
-    None if none of them names a strategy, or if the case has no field `strategy`.
+    If the value is null, the settings in the case name the strategy, or else `defaults`. None if
+    neither does, or if the case has no such field.
     """
     if "strategy" not in case or case["strategy"] is not None:
         return case.get("strategy")
@@ -168,8 +172,8 @@ def _preface(cycle: Cycle) -> Preface:
 
 
 def decided(cycle: Cycle) -> list[Unloads]:
-    """Return each broker's unloads, by the cycle's strategy and by rules that hold for all
-    strategies.
+    """Return each broker's unloads under the cycle's strategy, and under rules that hold for every
+    strategy.
 
     [SHED-06]
     """

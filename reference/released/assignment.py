@@ -20,7 +20,7 @@ MAX_TOPICS = "loadBalancerBrokerMaxTopics"
 EVENLY = "loadBalancerDistributeBundlesEvenlyEnabled"
 PREFER_LATER = "preferLaterVersions"
 FAILURE_DOMAINS_ENABLED = "failureDomainsEnabled"
-"""Setting that is treated as true if a case omits it, since the documents assume so."""
+"""Setting that counts as true if a case omits it, since the documents assume that it is true."""
 
 SHARED = "LoadManagerShared."
 POLICIES = f"{SHARED}applyNamespacePolicies"
@@ -211,7 +211,7 @@ class ReleasedAssignment:
         return f", although {EVENLY} is false: {SYSTEM} is always spread"
 
     def _of_latest_version(self, among: Candidates) -> Candidates:
-        """Return the brokers with the latest version; all permitted if any version is unknown."""
+        """Return the brokers with the latest version, or all permitted ones if one is unknown."""
         if not self._settings.flag(PREFER_LATER) or not among:
             return among
         versions = self.known.case["versions"]

@@ -34,7 +34,7 @@ class _Pair:
 
     idle: str
     busy: str
-    short: str
+    why_nothing: str
     """Reason why the pair sheds nothing; empty if it has something to shed."""
     kind: str | None = None
     need: float = 0.0
@@ -183,7 +183,7 @@ def _steps(
     usage = plain(as_percent(scores[pair.idle] / 100))
     yield Step("idle broker", f"{pair.idle}, at {usage} %")
     if pair.kind is None:
-        yield from keep_all_steps(view, name, f"{pair.short} ({PLACE})")
+        yield from keep_all_steps(view, name, f"{pair.why_nothing} ({PLACE})")
         return
     share = plain(Fraction(view.known.number(MAX_SHARE)))
     amount = WRITTEN[pair.kind](Fraction(pair.need))

@@ -39,7 +39,8 @@ class BrokerField(NamedTuple):
 
     type: str
     defaults: Mapping[Version, Any]
-    """The defaults of the field, each by the version that introduced it; the first added the field.
+    """The defaults of the field, by the version that introduced each; the first of these versions
+    added the field.
     """
 
 

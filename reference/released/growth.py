@@ -34,7 +34,7 @@ class SplitterTask:
         self.known = known
 
     @cached_property
-    def off(self) -> str | None:
+    def why_off(self) -> str | None:
         """The reason why no bundle is split at all; None if splitting is enabled."""
         known = self.known
         if not known.case["leader"]:
@@ -131,7 +131,7 @@ class SplitterTask:
         return found
 
     def _stays(self, bundle: str, stats: Json, taken: int) -> str:
-        """Return why a bundle is not split after `taken` other bundles of its namespace.
+        """Return why a bundle is not split if `taken` bundles of its namespace were chosen before.
 
         Empty if it is split.
         """
@@ -149,7 +149,7 @@ class SplitterTask:
     @cached_property
     def split(self) -> Sequence[str]:
         """The bundles that the cycle splits, in the order of the release's map."""
-        if self.off is not None:
+        if self.why_off is not None:
             return ()
         chosen = [bundle for bundle, why in self.decided.items() if not why]
         return [one for one in in_map_order(chosen) if not self._why_whole(one)]
@@ -160,9 +160,9 @@ class SplitterTask:
         return self.split if self.known.settings.flag(AUTO_UNLOAD) else ()
 
     def steps(self) -> Iterator[Step]:
-        """Yield steps per bundle: whether it is split, and why; its quantities if it is not."""
-        if self.off is not None:
-            yield Step("splitting", f"{self.off}: nothing is split")
+        """Yield for each bundle whether it is split and why and, if it is not, its quantities."""
+        if self.why_off is not None:
+            yield Step("splitting", f"{self.why_off}: nothing is split")
             return
         for bundle, stats in self.stats:
             over = ", ".join(

@@ -18,7 +18,7 @@ HALF = 0.5
 """Upper limit of `TransferRules.share`."""
 
 ALMOST_NONE = 1.0
-"""Bytes per second below which a broker was underloaded before apache/pulsar#22321."""
+"""Bytes per second below which a broker counted as underloaded before apache/pulsar#22321."""
 
 GOES, STAYS, COMES = "goes", "stays", "comes"
 
@@ -38,11 +38,11 @@ class LoadData:
     written: Mapping[str, float]
     """The time at which each broker's data were written, if known, in milliseconds since 1970."""
     outdated: frozenset[str] = frozenset()
-    """The brokers whose data are outdated, and left out of the mean and the standard deviation."""
+    """The brokers whose data are outdated; the mean and the standard deviation leave them out."""
     notes: tuple[str, ...] = ()
     """Notes about input files that were not used."""
     bound: Mapping[str, str] | None = None
-    """The policies of each namespace that has any, as text; None if policies are unknown."""
+    """The policies, as text, of each namespace that has any; None if policies are unknown."""
 
     @cached_property
     def current(self) -> list[float]:
@@ -79,8 +79,8 @@ class TransferRules:
     excluded: frozenset[str]
     """The namespaces whose bundles are never unloaded."""
     by_busiest: bool
-    """True if a broker is underloaded below a share of the highest traffic; if false, only below
-    1 B/s (apache/pulsar#22321).
+    """True if a broker with less than a share of the highest traffic counts as underloaded; if
+    false, only a broker with less than 1 B/s does (apache/pulsar#22321).
     """
     moves_idle: bool
     """True if bundles without traffic are unloaded too (until apache/pulsar#23626)."""
@@ -226,8 +226,8 @@ class LoadPair:
 def load_pairs(data: LoadData, rules: TransferRules) -> Iterator[LoadPair]:
     """Yield the pairs of brokers between which TransferShedder moves bundles in a cycle, in order.
 
-    No pair follows one whose busier broker has unknown top bundles or a top bundle of unknown
-    traffic.
+    If the top bundles of a pair's busier broker are unknown, or the traffic of one of them is, that
+    pair is the last.
     """
     state = LoadState.first(data, rules)
     while state.shed < rules.brokers and len(state.order) > 1 and state.uneven:
@@ -271,7 +271,7 @@ def _rows(state: LoadState) -> Iterator[BundleRow]:
 
 
 def _kept(state: LoadState, bundle: str, rate: float, left: int) -> str:
-    """Return why a bundle stays whether or not it fits; empty if only its traffic decides."""
+    """Return why a bundle stays even if it fits; empty if only its traffic decides."""
     rules = state.rules
     if namespace_of(bundle) in rules.excluded:
         return f"its namespace is in {EXCLUDED}"

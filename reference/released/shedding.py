@@ -73,7 +73,7 @@ def select(
     known = Leader(cycle.case, cycle.settings, release, memory.tables)
     known.grow_maps()
     view = ClusterView(known, cycle.recent, memory)
-    found = [] if _off(cycle) else list(STRATEGIES[cycle.strategy](view))
+    found = [] if _why_off(cycle) else list(STRATEGIES[cycle.strategy](view))
     kept = [_without_excluded(known, one) for one in found]
     names = [bundle for one in kept for bundle in one.bundles]
     old = next((one for one in names if namespace_of(one).count("/") > 1), None)
@@ -131,7 +131,7 @@ def _transferred(
     known = Leader(cycle.case, cycle.settings, release)
     decision = transfer_shedder.ReleasedTransfer(known, cycle, state, minute)
     decision.update()
-    off = _off(cycle)
+    off = _why_off(cycle)
     if off:
         return Derivation(
             {"unload": []}, lambda: (Step("shedding", f"{off}: nothing is unloaded"),)
@@ -153,7 +153,7 @@ SHEDDERS: Mapping[str, frozenset[str]] = {
 """The shedding strategies that a release has, by alternatives of the way `shedders`."""
 
 
-def _off(cycle: Cycle) -> str:
+def _why_off(cycle: Cycle) -> str:
     """Return why nothing is shed in this cycle; empty if shedding is on."""
     if not cycle.settings.flag(BALANCING_ENABLED):
         return f"{BALANCING_ENABLED} is false (LoadManagerShared.isLoadSheddingEnabled)"
@@ -176,7 +176,7 @@ def _steps(
     excluded: Mapping[str, Sequence[str]],
 ) -> Iterator[Step]:
     yield Step("strategy", f"{cycle.strategy}, as in '{release.title}'")
-    off = _off(cycle)
+    off = _why_off(cycle)
     if off:
         yield Step("shedding", f"{off}: nothing is unloaded")
         for name, broker in cycle.brokers.items():

@@ -75,7 +75,7 @@ def split_answer(
     if by != "admin":
         split = replace(split, positions=())
     algorithm, refused = _algorithm_of(split, asked, by, settings, release)
-    if refused is None and algorithm == FLOW and not _is_default(asked, by, settings):
+    if refused is None and algorithm == FLOW and not _default_is_flow(asked, by, settings):
         return _answer("failed", f"{FLOW} is not the default ({FLOW_PLACE})")
     if refused is None and algorithm == POSITIONS and not split.positions:
         refused = f"no positions are given ({release.place('default-positions')})"
@@ -111,7 +111,7 @@ def split_answer(
     return _parts(split, algorithm, cuts, release, steps)
 
 
-def _is_default(asked: str | None, by: str, settings: Settings) -> bool:
+def _default_is_flow(asked: str | None, by: str, settings: Settings) -> bool:
     """True if the broker's default algorithm is `FLOW`.
 
     A broker passes the traffic of topics to the algorithm only in this case.

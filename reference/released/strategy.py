@@ -44,15 +44,15 @@ class CycleMemory:
     """State that a strategy keeps from one cycle to the next.
 
     For ThresholdShedder, `usage` and `average` are the smoothed usage of each broker and of all
-    brokers, and `mixed` lists the steps of smoothing. `tables` holds the capacities of the leader's
-    hash maps. For AvgShedder, `low_hits` and `high_hits` count consecutive cycles in which a broker
-    was far from its counterpart. `transfer` is the state of TransferShedder, created with its
-    model.
+    brokers, and `smoothings` lists the steps of smoothing. `tables` holds the capacities of the
+    leader's hash maps. For AvgShedder, `low_hits` and `high_hits` count consecutive cycles in which
+    a broker was far from its counterpart. `transfer` is the state of TransferShedder, created with
+    its model.
     """
 
     usage: dict[str, float] = field(default_factory=dict)
     average: float = 0.0
-    mixed: dict[str, list[Mix]] = field(default_factory=dict)
+    smoothings: dict[str, list[Mix]] = field(default_factory=dict)
     tables: dict[str, int] = field(default_factory=dict)
     low_hits: Counter[str] = field(default_factory=Counter)
     high_hits: Counter[str] = field(default_factory=Counter)
@@ -66,17 +66,18 @@ class CycleMemory:
         *,
         again: bool = False,
     ) -> None:
-        """Mix each broker's current usage into its smoothed usage, which has the weight `kept`.
+        """Update each broker's smoothed usage with its current usage.
 
-        `first` is the smoothed usage assumed for a new broker; if it is None, the smoothed usage of
-        a new broker is its current usage. `again` is true for the second time in a cycle.
+        The weight of the earlier smoothed usage is `kept`. A new broker has the earlier smoothed
+        usage `first`; if that is None, its smoothed usage is its current usage. `again` is true for
+        the second update in a cycle.
         """
         total = 0.0
         for broker, usage in now.items():
             before = self.usage.get(broker, first)
             mixed = usage if before is None else before * kept + (1 - kept) * usage
             if before is not None:
-                self.mixed.setdefault(broker, []).append(Mix(before, usage, mixed, again))
+                self.smoothings.setdefault(broker, []).append(Mix(before, usage, mixed, again))
             self.usage[broker] = mixed
             total += mixed
         self.average = total / len(now) if now else 0.0
@@ -122,7 +123,7 @@ class BrokerUnloads:
 def rounding_steps(
     known: Leader, broker: str, resource: str, usage: Percent, places: int, weighted: bool
 ) -> Iterator[Step]:
-    """Yield a step if a usage, printed with `places`, differs from the exact one by rounding."""
+    """Yield a step if a usage, printed with `places` decimals, shows the release's rounding."""
     unrounded = known.exact_percent(broker, resource, weighted)
     if plain(usage, places) != plain(unrounded, places):
         method = f"LocalBrokerData.getMaxResourceUsage{'WithWeight' if weighted else ''}"
@@ -169,7 +170,7 @@ def bundle_steps(
             yield Step("stays", f"{bundle} = {WRITTEN[kind](Fraction(traffic))}, {why}")
     for bundle in owned:
         if bundle not in free:
-            yield Step("stays", f"{bundle}, {_why(view, bundle)}")
+            yield Step("stays", f"{bundle}, {_why_ineligible(view, bundle)}")
 
 
 def keep_all_steps(view: ClusterView, broker: str, why: str) -> Iterator[Step]:
@@ -193,7 +194,7 @@ def _last_unload(view: ClusterView, bundle: str) -> str:
     return unload_text(exact(ago), exact(view.known.number(GRACE)))
 
 
-def _why(view: ClusterView, bundle: str) -> str:
+def _why_ineligible(view: ClusterView, bundle: str) -> str:
     if bundle in view.recent:
         return _last_unload(view, bundle)
     place = view.known.release.place("spared-namespaces")

@@ -42,7 +42,7 @@ HALF = 0.5
 HISTORY = ("cpu", "bandwidthIn", "bandwidthOut", "directMemory")
 """Resources by preference: the first with a weight above 0 represents usage in earlier cycles.
 
-In releases that count heap memory, it is the last resource to be tried.
+In releases that count heap memory, heap memory is tried last.
 """
 
 
@@ -64,7 +64,7 @@ class _Cycle:
 def sheds(view: ClusterView) -> Iterator[BrokerUnloads]:
     """Yield each broker's unloads, after replaying the usage histories as earlier cycles."""
     memory, reports = view.memory, view.known.case["brokers"].items()
-    memory.mixed = {}
+    memory.smoothings = {}
     histories = {name: one["usageHistory"] for name, one in reports if one.get("usageHistory")}
     for ago in range(max(map(len, histories.values()), default=0), 0, -1):
         then = {
@@ -77,8 +77,8 @@ def sheds(view: ClusterView) -> Iterator[BrokerUnloads]:
     cycle = _cycle(view, memory, now)
     for name in view.known.brokers:
         chosen = cycle.chosen.get(name, ())
-        mixed = tuple(memory.mixed.get(name, ()))
-        yield BrokerUnloads(name, tuple(chosen), partial(_steps, view, cycle, name, mixed))
+        smoothings = tuple(memory.smoothings.get(name, ()))
+        yield BrokerUnloads(name, tuple(chosen), partial(_steps, view, cycle, name, smoothings))
 
 
 def _usage(known: Leader, broker: str) -> tuple[float, str]:
@@ -197,7 +197,7 @@ def _steps(
     if name not in cycle.need:
         if _looks_for_idle(known) and cycle.relieved is None and not any(cycle.chosen.values()):
             bound = cycle.average - threshold
-            whom = _under(cycle, threshold)
+            whom = _under_boundary_text(cycle, threshold)
             if any(used < bound for used in cycle.usage.values()):
                 whom += "; no broker with two bundles is over it"
             share = plain(as_percent(bound), places)
@@ -211,7 +211,7 @@ def _steps(
     if name == cycle.relieved:
         yield Step("margin", f"half of the threshold ({RELIEF_CONSTANT})", detail=True)
         limit = plain(as_percent(cycle.average - threshold), places)
-        under = _under(cycle, threshold)
+        under = _under_boundary_text(cycle, threshold)
         yield Step("lower boundary", f"{average} - {points} = {limit} %: {under}")
         yield Step("relieves", "as the busiest broker with two bundles or more")
         amount = f"half of {points} % of {traffic} = {_amount(need)}"
@@ -236,8 +236,8 @@ def _steps(
         yield from bundle_steps(view, view.movable_bundles_of(name), known.owned(name), chosen)
 
 
-def _under(cycle: _Cycle, threshold: float) -> str:
-    """Return which brokers are under the lower boundary."""
+def _under_boundary_text(cycle: _Cycle, threshold: float) -> str:
+    """Return text on which brokers are under the lower boundary."""
     bound = cycle.average - threshold
     return under_text([name for name, used in cycle.usage.items() if used < bound], "it")
 

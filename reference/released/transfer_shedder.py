@@ -233,7 +233,7 @@ class ReleasedTransfer:
                 yield from unloads
                 marked, gained = (self._marked(unloads, one) for one in (source, target))
                 if marked > 0:
-                    moved = marked - self._counted(gained)
+                    moved = marked - self._deducted(gained)
                     stats.offload(most, least, moved * most / whole if whole else float("nan"))
 
     def pairs(self, stats: LoadStats) -> Iterator[tuple[str, str]]:
@@ -248,8 +248,8 @@ class ReleasedTransfer:
     def _marked(self, unloads: Iterable[Unload], source: str) -> float:
         return sum(self.carried(one.bundle) for one in unloads if one.source == source)
 
-    def _counted(self, gained: float) -> float:
-        """Return the traffic sent back in swaps in debug mode; otherwise 0."""
+    def _deducted(self, gained: float) -> float:
+        """Return `gained`, the traffic that swaps send back, in debug mode; otherwise 0."""
         return gained if self.known.settings.flag(DEBUG_MODE) else 0.0
 
     def _pair(
@@ -274,7 +274,7 @@ class ReleasedTransfer:
                 if not swapped:
                     break
                 yield from (one._replace(swapped_for=bundle) for one in swapped)
-                moved -= self._counted(self._marked(swapped, target))
+                moved -= self._deducted(self._marked(swapped, target))
             yield Unload(source, bundle, target)
             moved += carried
             left -= 1

@@ -89,7 +89,7 @@ def _conditions(decision: ReleasedTransfer, stats: LoadStats) -> Iterator[Step]:
 
 
 def _later_steps(decision: ReleasedTransfer, stats: LoadStats) -> Iterator[Step]:
-    """Yield steps with the unloads of the first later cycle with enough hits, at equal loads."""
+    """Yield steps with the unloads once there are enough hits, if the loads stay the same."""
     later = decision.unloads_called_for(stats)
     below = "these bundles go" if later else "nothing goes either"
     yield Step("later", f"{below}, if the loads are the same once there are enough hits")

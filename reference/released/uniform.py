@@ -107,8 +107,8 @@ def _setting(view: ClusterView, name: str) -> float:
     return view.known.number(name)
 
 
-def _name(view: ClusterView, setting: str) -> str:
-    """Return the setting, or the constant that the release uses in its place."""
+def _setting_or_constant(view: ClusterView, setting: str) -> str:
+    """Return the name of a setting, or of the constant that the release uses in its place."""
     return CONSTANT_NAME[setting] if view.known.way("uniform-settings") == "constants" else setting
 
 
@@ -117,12 +117,12 @@ def _need(view: ClusterView, spread: _Spread) -> int:
 
 
 def _part(view: ClusterView, spread: _Spread) -> float:
-    """Return the share of the difference that is to move, before it becomes an int."""
+    """Return the amount to move, a share of the difference, before it becomes an int."""
     return (spread.most - spread.least) * _setting(view, MAX_SHARE)
 
 
-def _whole(view: ClusterView, spread: _Spread) -> str:
-    """Return how the amount to move becomes an int."""
+def _rounding(view: ClusterView, spread: _Spread) -> str:
+    """Return text on how the amount to move becomes an int."""
     cut = _part(view, spread) >= INT
     return f"cut at the greatest int, {INT - 1}" if cut else "in whole numbers"
 
@@ -140,7 +140,7 @@ def _apart(view: ClusterView, kind: str) -> _Spread:
 
 
 def _mixed(view: ClusterView) -> dict[str, _Spread]:
-    """Return the spread of both measures, compared as some releases do.
+    """Return the spread of each measure in releases that compare both measures together.
 
     Brokers are compared in order. A broker replaces the busiest one so far if it has more traffic
     in either measure, even if it has less in the other. The same holds for the idlest broker.
@@ -251,15 +251,15 @@ def _steps(view: ClusterView, decision: _Decision, name: str) -> Iterator[Step]:
     share = plain(Fraction(_setting(view, MAX_SHARE)))
     apart = f"{written(Fraction(spread.most))} and {written(Fraction(spread.least))}"
     need = written(Fraction(decision.need))
-    yield Step("share", f"{share} ({_name(view, MAX_SHARE)})", detail=True)
+    yield Step("share", f"{share} ({_setting_or_constant(view, MAX_SHARE)})", detail=True)
     part = f"{share} of what lies between {apart}"
-    yield Step("to move", f"{part}, {_whole(view, spread)}: {need} ({place('uniform-share')})")
+    yield Step("to move", f"{part}, {_rounding(view, spread)}: {need} ({place('uniform-share')})")
     other = next(one for one in MIN_UNLOAD if one != kind)
     if decision.enough and decision.need < decision.least:
         beside = WRITTEN[other](Fraction(_need(view, decision.spreads[other])))
         yield Step("enough", f"by the other measure: {beside} ({place('uniform-settings')})")
     if not decision.enough:
-        setting = _name(view, MIN_UNLOAD[kind])
+        setting = _setting_or_constant(view, MIN_UNLOAD[kind])
         least = f"less than the {written(Fraction(decision.least))} of {setting}"
         yield from keep_all_steps(view, name, f"{least} ({place('uniform-share')})")
     elif len(known.owned(name)) <= 1:

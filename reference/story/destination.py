@@ -58,9 +58,9 @@ def eligible_brokers(world: World, broker: str, reading: str) -> list[str]:
 
 
 def less_loaded(world: World, broker: str, usage: Mapping[str, Percent]) -> list[str]:
-    """Return the brokers whose load, before the cycle and now, is below that of `broker` before it.
+    """Return the brokers whose load was, and still is, below the load of `broker` before the cycle.
 
-    [SHED-11]
+    `usage` is the load of each broker before the cycle. [SHED-11]
     """
     return [
         name
@@ -70,7 +70,10 @@ def less_loaded(world: World, broker: str, usage: Mapping[str, Percent]) -> list
 
 
 def _apart(world: World, bundle: str, brokers: Sequence[str]) -> Sequence[str]:
-    """Return the brokers that may get a bundle to keep its anti-affinity group spread. [ANTI-11]"""
+    """Return the brokers to which a bundle may go so that its anti-affinity group stays spread.
+
+    [ANTI-11]
+    """
     namespace = namespace_of(bundle)
     if namespace not in world.groups:
         return brokers

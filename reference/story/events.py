@@ -94,7 +94,7 @@ def broker_up(world: World, event: Mapping[str, Any], result: EventResult) -> No
 
 def broker_down(world: World, event: Mapping[str, Any], result: EventResult) -> None:
     """Crash a broker; its bundles go to other brokers immediately. [OWN-04, OWN-05]"""
-    name = _up(world, event)
+    name = _running_broker(world, event)
     lost = world.leave(name)
     result.note(name, f"goes down; without an owner: {', '.join(lost) or 'no bundle'}")
     _assign_all(world, result, lost)
@@ -102,7 +102,7 @@ def broker_down(world: World, event: Mapping[str, Any], result: EventResult) -> 
 
 def broker_stop(world: World, event: Mapping[str, Any], result: EventResult) -> None:
     """Shut a broker down; it releases its bundles, and other brokers take them. [OWN-17]"""
-    name = _up(world, event)
+    name = _running_broker(world, event)
     owned = world.leave(name)
     for bundle in owned:
         result.unloaded.append({"bundle": bundle, "from": name, "reason": "stop"})
@@ -111,7 +111,7 @@ def broker_stop(world: World, event: Mapping[str, Any], result: EventResult) -> 
 
 def restart(world: World, event: Mapping[str, Any], result: EventResult) -> None:
     """Restart a broker; meanwhile, other brokers take over its bundles. [SHED-10]"""
-    name = _up(world, event)
+    name = _running_broker(world, event)
     capacity = world.brokers[name].capacity
     broker_down(world, event, result)
     world.join(name, capacity)
@@ -246,7 +246,7 @@ def tick(world: World, event: Mapping[str, Any], result: EventResult) -> None:
     pass_time(world, exact(event["minutes"]), result)
 
 
-def _up(world: World, event: Mapping[str, Any]) -> str:
+def _running_broker(world: World, event: Mapping[str, Any]) -> str:
     name: str = event["broker"]
     if name not in world.brokers:
         raise Ignored(f"{name} is not up")

@@ -145,7 +145,7 @@ def _format_sessions(value: Json) -> str:
 
 
 def _noun(name: str, value: Any) -> str:
-    """Return the heading of a field to follow a value: in the singular if the value is 1."""
+    """Return a field's heading for use after its value; in the singular if the value is 1."""
     title = TITLES.get(name, name)
     return title.removesuffix("s") if value == 1 else title
 

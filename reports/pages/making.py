@@ -70,7 +70,7 @@ class ShownExample:
 
     @cached_property
     def questions(self) -> list[tuple[str, list[Table], Table, int]]:
-        """The questions: operation, case tables, derivation, and number of consecutive times."""
+        """Each question: operation, case tables, derivation, and how often it is asked in a row."""
         found: list[tuple[str, list[Table], Table, int]] = []
         before: tuple[str, Case] | None = None
         for question, derived in zip(self.example.questions, self.worked.derivations, strict=True):
@@ -88,8 +88,8 @@ class ShownExample:
         return found
 
     def _concerned(self, operation: str, steps: Sequence[Step]) -> Sequence[Step]:
-        """Return the steps of a derivation. For `settings.defaults`, return only the steps that the
-        rules are about.
+        """Return the steps of a derivation. For `settings.defaults`, return only the steps on
+        settings that the example's rules are about.
         """
         if operation != "settings.defaults":
             return steps

@@ -113,7 +113,7 @@ def _step_results(step: Json, before: Mapping[str, Any]) -> Iterator[str]:
     changed = {
         topic: owner
         for topic, owner in step.get("owners", before).items()
-        if before.get(topic) != owner and (_space(topic), owner) not in told
+        if before.get(topic) != owner and (_namespace_of(topic), owner) not in told
     }
     for owner, topics in groupby(sorted(changed, key=lambda one: str(changed[one])), changed.get):
         yield f"{owner or 'no broker'} owns {join_shortened(list(topics))}"
@@ -145,6 +145,6 @@ def _minutes(minutes: Sequence[Any]) -> str:
     return f"{noun} {join_shortened([plain(exact(one)) for one in minutes])}"
 
 
-def _space(topic: str) -> str:
+def _namespace_of(topic: str) -> str:
     """Return the namespace of a topic."""
     return "/".join(topic.partition("://")[2].split("/")[:2])

@@ -88,7 +88,7 @@ def case_tables(case: Json, heading: str = "case") -> Iterator[Table]:
 
 
 def _cycle_tables(cycles: Sequence[Json]) -> Iterator[Table]:
-    """Yield the tables of each cycle; a table that did not change since the last is only named."""
+    """Yield the tables of each cycle; a table that equals the one before is only named."""
     before: list[Table] = []
     runs = groupby(enumerate(cycles, 1), key=lambda one: (one[0] == 1, one[1]))
     for (first, cycle), run in runs:

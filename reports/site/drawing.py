@@ -37,7 +37,7 @@ def vertical_line(left: float, top: float, height: float, kind: str) -> str:
 
 
 def beside_lines(left: float, words: str, lines: Sequence[float]) -> float:
-    """Return the leftmost position, `left` or right of it, at which no line crosses the text.
+    """Return the first position, from `left` to the right, at which no line crosses the text.
 
     `lines` are the horizontal positions of the vertical lines.
     """

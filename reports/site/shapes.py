@@ -26,8 +26,8 @@ SHOWN = (
     "overload-95-over-85",
     "usage-weight-changes-the-busiest",
 )
-"""Worked examples that illustrate an operation. For other operations, it is the shortest of the
-examples with the fewest empty fields.
+"""Worked examples that illustrate their operations. Any other operation is illustrated by the
+shortest of its examples with the fewest empty fields.
 """
 
 Schema = Mapping[str, Any]

@@ -299,7 +299,7 @@ def test_without_results_the_report_says_how_to_get_them(tmp_path, monkeypatch, 
     [
         (None, "the Allure report needs Node 20, which is not on PATH\n"),
         ("echo v18.1.0", "the Allure report needs Node 20 or newer; this one is v18.1.0\n"),
-        ("exit 1", "the Allure report needs Node 20 or newer; this one is of no known version\n"),
+        ("exit 1", "the Allure report needs Node 20 or newer; this one is of an unknown version\n"),
         ("echo v20.0.0", "the Allure report needs npm, which is not on PATH\n"),
     ],
 )

@@ -89,7 +89,7 @@ MISTAKES = {
         "  allowed:\n    - unload: [*first, *second]\n",
         "",
         "- id: overload-95-over-85-no-more",
-        "give every allowed answer, or the reason why only rules judge, as judged_by_rules",
+        "give every allowed answer or, as judged_by_rules, the reason why only rules judge",
     ),
     "no arithmetic": Mistake(
         '  arithmetic:\n    - "95 > 85, but 1 bundle < 2"',

@@ -79,7 +79,7 @@ MISTAKES = {
         "  operations: [shed.select]\n",
         "",
         "- id: SHED-01",
-        "SHED-01: names no operation; add one, or give the reason as untestable",
+        "SHED-01: names no operation; add one or, as untestable, the reason",
     ),
     "any operation of one": Mistake(
         "rules/shed.yaml",
@@ -149,7 +149,7 @@ MISTAKES = {
         "profiles: [documented-3.0]",
         "profiles: [documented-2.4, documented-3.0]",
         "  profiles: [documented-2.4, documented-3.0]",
-        "SPLIT-12: its sources put it in documented-3.0, documented-4.2, documented-5.0, not",
+        "SPLIT-12: by its sources, its profiles are documented-3.0, documented-4.2, documented-5.0",
     ),
     "rule that rests on a copy": Mistake(
         "rules/anti.yaml",
@@ -164,7 +164,7 @@ MISTAKES = {
         "  why: >-\n    The documents name no hash.",
         "  untestable: >-\n    The documents name no hash.",
         "- id: BUNDLE-11",
-        "BUNDLE-11: an observed rule needs why: the place where it was seen",
+        "BUNDLE-11: an observed rule needs the key why, with the place where it was seen",
     ),
     "observed rule in a documented profile": Mistake(
         "rules/bundle.yaml",
@@ -255,7 +255,7 @@ MISTAKES = {
         "defaults: {load-balance-2.10: 4, load-balance-3.0: 4}",
         "defaults: {}",
         "  defaults: {}",
-        "give either a default that a document prints, or the reason as no_default",
+        "give either a default that a document prints or, as no_default, the reason why",
     ),
     "alternative in no document": Mistake(
         "readings.yaml",
