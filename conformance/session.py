@@ -53,7 +53,7 @@ class Session:
         return run.verdict(rule)
 
     def load_errors(self) -> list[str]:
-        """Return the errors if no adapter can load what its name refers to; empty if one can."""
+        """Return all errors if no adapter can load what its name refers to; else an empty list."""
         if not self._alone:
             return []
         found = []
@@ -106,10 +106,10 @@ def rules_reached(run: Run, rules: Sequence[specs.Rule]) -> tuple[specs.Rule, ..
 
 
 def answer_is_all_demanded(run: Run, rules: Sequence[specs.Rule]) -> bool:
-    """True if a replayed case that no rule reaches has the answer that every legal case needs.
+    """True if a replayed case that no rule reaches only had to be answered, and has been.
 
-    The case would fail without that answer. False if only some rules were chosen: another one may
-    have failed on the case.
+    Without an answer, the case would fail. False if only some rules were chosen, because the case
+    may have broken another rule.
     """
     if run.plan.replay is None or run.plan.rules:
         return False
@@ -126,14 +126,14 @@ def answer_is_all_demanded(run: Run, rules: Sequence[specs.Rule]) -> bool:
 
 
 ANSWERED = "it is answered now, and no rule of {profile} demands more of this case"
-"""Reason why a case is fixed that failed for want of an answer."""
+"""Text about a case that failed because it had no answer, but is answered now."""
 
 
 def why_no_rule_applies(run: Run, rules: Sequence[specs.Rule]) -> str:
     """Return a message saying that no rule applies to a replayed case, and why.
 
-    If the rules have several reasons, the message gives the most frequent one, and of how many
-    rules it is the reason. If the case only needs an answer, the message says that it has one.
+    If the rules have several reasons, the message gives the most frequent one, and the number of
+    rules that have it. If the case only needs an answer, the message says that it has one.
     """
     if not rules:
         return f"{run.name}: no chosen rule of {run.profile} judges this case"

@@ -296,7 +296,7 @@ def _searched(trials: Sequence[Trial], words: Sequence[str]) -> SearchResult:
 
 
 def empty_results(plan: Plan, worlds: Sequence[BoundedWorld]) -> Results:
-    """Return empty results for all rules about these worlds' operations (for all if no worlds)."""
+    """Return empty results of the rules about the worlds' operations (all rules without worlds)."""
     asked = {one.operation for one in worlds}
     return {
         (adapter, profile, rule.id): SearchResult()

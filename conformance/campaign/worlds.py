@@ -80,7 +80,7 @@ MESSAGES, MEGABYTES = {"light": 100, "heavy": 400}, {"light": 10, "heavy": 30}
 def all_clusters(
     states: Sequence[Any], held: Callable[[Any], int], brokers: int, bundles: int
 ) -> Iterator[Key]:
-    """Yield clusters of 1 to `brokers` broker states, with up to `bundles` bundles in total."""
+    """Yield clusters of 1 to `brokers` broker states with up to `bundles` bundles in total."""
     ordered = sorted(states, key=held)
     counts = list(map(held, ordered))
 

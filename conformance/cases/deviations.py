@@ -143,7 +143,7 @@ def deviation_entries(file: Path, sheet: Sheet | None = None) -> Iterator[Mappin
 
 
 SAME_AS = "same_as"
-"""Field that names another file in the folder: its entry for the rule supplies missing fields."""
+"""Field that names another file, whose entry for the same rule supplies the missing fields."""
 
 
 def _check_readings(sheet: Sheet, place: int) -> None:
@@ -273,9 +273,9 @@ def explain_command(case: str, profile: str, readings: Mapping[str, str]) -> str
 def known_failure_lines(trial: Trial, followed: str, *, named: bool) -> Iterator[str]:
     """Yield lines about the rules that a deviation's case breaks by profiles other than `followed`.
 
-    For each such profile, a command explains the case. Yield nothing for other cases. `named`:
-    whether the case's file names the followed profile; if so, also yield nothing if the case is a
-    known failure by that profile.
+    For each such profile, a command explains the case. Yield nothing for other cases. `named` is
+    true if the case's file names the followed profile; then, nothing is yielded either if the case
+    is a known failure by that profile.
     """
     case = Path("fixtures", *saved.case_file_path(trial).parts[-3:]).as_posix()
     if not fixtures.bundled_path(case).is_file():

@@ -346,13 +346,13 @@ UNKNOWN: Mapping[str, str] = {
     STRATEGY: model.UNKNOWN_SHEDDER,
     PLACEMENT: model.UNKNOWN_PLACER,
 }
-"""The part that is in force if a setting's class is replaced by another, by setting."""
+"""By setting: the part of a broker that is in force if the setting's class is replaced."""
 
 
 def parts_in_force(values: Mapping[str, Any], runs: Running) -> frozenset[str]:
     """Return the parts of a broker that run, as named by `parts` in `specs/ways.yaml`.
 
-    They are `BROKER`, the load manager that runs, its tasks and strategies, and mistaken classes.
+    They are `BROKER`, the running load manager, its tasks and strategies, and unusable classes.
     """
     balances = values.get(BALANCING_ENABLED) is not False
     parts = {model.BROKER, runs.manager, UNKNOWN.get(runs.culprit, model.BROKER)}
@@ -396,5 +396,5 @@ def _mistake(name: str, values: Mapping[str, Any], runs: Running, version: str) 
 
 
 def _alternative_taken(way: str, version: str) -> str:
-    """Return the alternative of a way that a version follows; `unspoken` if unknown."""
+    """Return the alternative of a way that a version follows; `unspoken` if that is unknown."""
     return ways_of_version(version).get(way, "unspoken") if version else "unspoken"

@@ -28,7 +28,7 @@ REPORT_HINT = "save each broker's admin/v2/broker-stats/load-report as BROKER.js
 TEXT = ".txt"
 URLS = ("webServiceUrl", "webServiceUrlTls")
 TIMES = ("lastUpdate", "timestamp")
-"""Fields with the time of a report, by the modular and by the simple load manager."""
+"""Fields with the time of a report: the modular load manager's, then the simple one's."""
 
 
 class BadSnapshot(UserError):
@@ -379,7 +379,7 @@ NUMBERED = re.compile(r"(\d+)\.(\d+)\.(\d+)(.*)", re.DOTALL)
 
 
 def plain_versions(reports: Mapping[str, SavedReport], *, compared: bool) -> dict[str, str]:
-    """Return the version of each broker as three numbers, if it begins with them.
+    """Return, by broker, the versions that begin with three numbers, cut to these numbers.
 
     Errors: `BadSnapshot` if Pulsar compares the versions (`compared`) and a version has a suffix,
     such as -SNAPSHOT, because Pulsar orders such versions differently or not at all.

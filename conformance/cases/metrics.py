@@ -210,7 +210,7 @@ def _old_notes(old: list[tuple[MetricSample, float]], brokers: Collection[str]) 
 
 
 def _missing_usage_notes(brokers: Mapping[str, Json]) -> Iterator[str]:
-    """Yield notes on resources whose usage brokers lack; the usage then counts as 0 %."""
+    """Yield notes on resources of which brokers report no usage; it then counts as 0 %."""
     absent = {
         broker: ", ".join(name for name in RESOURCES if name not in report)
         for broker, report in brokers.items()
@@ -377,9 +377,9 @@ def _printed(file: Path) -> Iterator[PrintedMessage]:
 
 
 def _with_topics(printed: Sequence[PrintedMessage]) -> Iterator[PrintedMessage]:
-    """Yield the messages. Add the topic to a message without content, if it can be found out.
+    """Yield the messages; add the topic to those without content if it can be found out.
 
-    It is the topic of the messages before and after, if these agree, or the topic in a line.
+    It is the topic of the messages before and after, if these agree, or of a line that names one.
     """
     said = [one for one in printed if one.topic]
     turns = [

@@ -40,7 +40,7 @@ PORT_IGNORED = "a port, but Pulsar matches only the host"
 """End of a note on a regular expression that matches brokers only with their ports."""
 
 FIRST_STORED = "Pulsar uses the one stored first (NamespaceIsolationPolicies.getPolicyByNamespace)"
-"""Phrase on which isolation policy Pulsar uses if several match a namespace."""
+"""Phrase that says which isolation policy Pulsar uses if several match a namespace."""
 
 
 @dataclass(frozen=True)
@@ -151,7 +151,7 @@ class Constraints:
     def domains_of(self, ids: Mapping[str, str]) -> dict[str, list[str]]:
         """Return the brokers of each failure domain, by their names in the case if known.
 
-        A domain contains IDs; a member that is a broker's name in the case, but no ID, is left out.
+        A domain contains IDs; a member that is the name of a broker, but not an ID, is left out.
         """
         names = {broker: name for name, broker in ids.items()}
         return {

@@ -151,7 +151,8 @@ def load_saved(file: Path, defaults: Mapping[str, Any] | None = None) -> SavedTr
 def _values_in(name: str, content: bytes, otherwise: str = "") -> list[tuple[int, Any]]:
     """Return the cases in a file, each with the number of the line on which it begins.
 
-    Errors: `BadCase` if there is none, with a hint at the file's format, or else `otherwise`.
+    Errors: `BadCase` if there is none, with a hint at the file's format or, if that is unknown,
+    with the hint `otherwise`.
     """
     from pulsar_conformance.adapters.questions import BadLine, json_values
 

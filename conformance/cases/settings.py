@@ -234,7 +234,7 @@ class SettingsRead:
         named, runs = self.values_with_full_names(), self.running()
         instead = self.similar_classes() if runs.manager == STOPPED else {}
         off = without_effect({**named, **instead}, self.version, defaults=defaults)
-        why = {**dict(self._without_package()), **dict(self._as_set(off))}
+        why = {**dict(self._without_package()), **dict(self._with_dynamic_reasons(off))}
         why |= {name: misspelt_class_text(name, str(named[name])) for name in instead}
         why |= {runs.culprit: str(runs)} if instead else {}
         return [Unused(self.places[name], name, why[name]) for name in self.values if name in why]
@@ -245,7 +245,7 @@ class SettingsRead:
         classes = {name: similar_class(name, str(value)) for name, value in named}
         return {name: one for name, one in classes.items() if one}
 
-    def _as_set(self, off: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    def _with_dynamic_reasons(self, off: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
         """Yield settings without effect, each with the reason.
 
         For a dynamic setting that would keep a broker from starting, the reason says that its
@@ -348,9 +348,9 @@ def _use_documented_spelling(
 ) -> tuple[dict[str, str], list[Unused]]:
     """Replace the newer names of settings by the documented ones, in `values` and `places`.
 
-    Return the newer name of each setting that was given by it, and the values that were given by
-    the older names and have no effect because of that. A release that knows both names uses the
-    newer name's value unless it is the default.
+    Return, by setting, each newer name that was given, and the values under older names that have
+    no effect because a newer name was given. A release that knows both names uses the newer name's
+    value unless it is the default.
     """
     newer: dict[str, str] = {}
     overridden: list[Unused] = []

@@ -48,7 +48,7 @@ UNENDING = (math.inf,)
 
 
 class OwnNamespaces(NamedTuple):
-    """A pattern of namespaces whose names contain a broker, and the versions that use it."""
+    """A pattern of namespaces that are named after brokers, and the versions that use it."""
 
     kind: str
     pattern: re.Pattern[str]

@@ -105,7 +105,7 @@ def _indented(error: AdapterError) -> str:
 
 
 def _cases(connection: Connection, operation: str) -> Sequence[JSON]:
-    """Return the operation's examples or, if the adapter answers only cases of its own, these."""
+    """Return the examples of the operation or, if the adapter answers only its own cases, those."""
     own = connection.hello.own
     if own is None:
         return OPERATIONS[operation].examples
@@ -166,8 +166,8 @@ def _check_one_case(connection: Connection, operation: str) -> str:
 def _check_batches(found: ProtocolResults, connection: Connection, operations: list[str]) -> None:
     """Check that a batch is answered completely and in order.
 
-    The cases of the batch are the examples of one operation: among the quick operations, or among
-    all if none is quick, the one with the most examples.
+    The batch consists of the examples of one operation: the quick operation with the most examples
+    or, if no operation is quick, the one with the most examples.
     """
     quick = [name for name in operations if name not in connection.hello.costly] or operations
     operation = max(quick, key=lambda name: len(_cases(connection, name)))

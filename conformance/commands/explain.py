@@ -110,7 +110,7 @@ GROUPS_UNKNOWN = (
 UNNEEDED = dict.fromkeys(
     WEIGHT_SETTINGS.values(), "; not needed, since the load data have weightedMaxEMA"
 )
-"""Text added to remarks on settings of weights, by setting, if extensible load data are given."""
+"""By weight setting: text added to the remark on it, for the extensible manager's load data."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -307,7 +307,7 @@ def _cluster_lines(args: argparse.Namespace, focus: Focus) -> Generator[str, Non
 
 
 def _with_running_strategy(trial: Trial, found: MadeCase) -> Trial:
-    """Return a trial with the shedding strategy that runs if it differs from the configured one."""
+    """Return a trial with the shedding strategy that runs, even if another one is configured."""
     runs = found.running
     if runs is None or (runs.manager, runs.culprit) != (MODULAR, STRATEGY):
         return trial
@@ -319,7 +319,7 @@ def _extensible_settings(
 ) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
     """Return an extensible manager's settings with and without --setting; print notes on them.
 
-    A value is accepted if a broker accepts it. Errors: `BadCase` for a value that it cannot read.
+    All values that a broker accepts are valid. Errors: `BadCase` for a value that it cannot read.
     """
     asked = read_pairs(args.setting, release or "", any_range=bool(release))
     given = asked.values
@@ -336,7 +336,7 @@ def _extensible_settings(
 
 
 def _release_of_files(args: argparse.Namespace) -> str | None:
-    """Return the release of --release or else of the settings file, if it has exactly one image."""
+    """Return the release of --release or, without it, of the only image in the settings file."""
     return version_for_settings(args.conf, release=args.release) or None
 
 
@@ -360,8 +360,8 @@ def _check_extensible(
 def _options_for(args: argparse.Namespace, focus: Focus, profile: str) -> ExplainOptions:
     """Return the options for a case, with settings as the requested release reads them.
 
-    Without --release, settings are read as by the release of the case's profile. Notes on unused
-    settings are printed.
+    Without --release, the release of the case's profile is used. Notes on unused settings are
+    printed.
     """
     own = version_of_released(profile) if profile else ""
     version = version_of_released(args.profile) if args.profile else args.release or own

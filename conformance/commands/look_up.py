@@ -87,7 +87,7 @@ def _rule(args: argparse.Namespace) -> Iterator[str]:
 def _labelled_properties(
     known: Specs, rule: Rule, profile: str | None
 ) -> Iterator[tuple[str, str]]:
-    """Yield a rule's other properties with labels; `profile` limits only the sources."""
+    """Yield a rule's properties except its statement, with labels; `profile` limits the sources."""
     yield "level", rule.level
     for source in rule.sources:
         if profile and not known.has_source(profile, source):
@@ -273,7 +273,7 @@ def _format_type(setting: Setting) -> str:
 
 
 def _default(name: str, defaults: dict[str, JSON]) -> str:
-    """Format the profile's default as in broker.conf or, if it lacks one, released Pulsar's."""
+    """Format a setting's default as in broker.conf: the profile's or, without one, Pulsar's own."""
     if name in defaults:
         return written_value(defaults[name])
     released = broker_settings()[name].defaults if name in broker_settings() else {}

@@ -65,7 +65,7 @@ KEYS: Mapping[str, tuple[OptionValues, Mapping[Sequence[str], str]]] = {
     "contact": (_text, {REPORT: "--contact"}),
     "url": (_text, {REPORT: "--url"}),
 }
-"""For each key, the function that parses its value, and the option that it sets, by command."""
+"""For each key: the function that parses its value and, by command, the option that it sets."""
 
 ALIASES = {"--judge-by": ("--profile",)}
 TAKES_SETTINGS = "pulsar:"
@@ -73,7 +73,7 @@ TAKES_SETTINGS = "pulsar:"
 
 
 def with_project_options(files: Sequence[str], words: Sequence[str]) -> list[str]:
-    """Return a command line with a project file's options, except those that it overrides.
+    """Return the command line `words`, with the project file's options that it does not override.
 
     Errors: `UserError` for several project files, an unknown key or an invalid value.
     """

@@ -306,7 +306,7 @@ def _release_notes(found: SettingsRead, *, assumed: bool) -> Iterator[str]:
 
 
 def _own_differences(found: SettingsRead, every: bool) -> Iterator[Section]:
-    """Yield the differences between the version that reads the file and the release compared.
+    """Yield the differences between the version that reads the file and the nearest known release.
 
     A strategy that the version lacks is left out: it is listed among the settings without effect.
     Unless `every`, differences that are not about settings are only counted. Differences of parts

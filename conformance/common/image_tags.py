@@ -215,7 +215,10 @@ def release_by_image(file: Path) -> tuple[str | None, list[str]]:
 
 
 def other_image_notes(tags: Iterable[ImageTag], versions: Sequence[str]) -> Iterator[str]:
-    """Yield a note for each image of another release line, or if no version is known."""
+    """Yield a note for each image of another release line than the brokers'.
+
+    If the brokers' version is unknown, yield a note for each image whose version is unknown.
+    """
     for version, place, _, image in tags:
         if not version and not versions:
             yield f"{place}: the release of {image} is not known; {GIVE_RELEASE}"

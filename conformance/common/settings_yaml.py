@@ -182,7 +182,7 @@ def _walk(node: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
         if composed and name == "services":
             for service, one in entries_of(value):
                 yield from _service(service, one, scope)
-        elif name == "sets" and scope.ends == "broker":
+        elif name == "sets" and scope.key == "broker":
             for one, below in entries_of(value):
                 inner = replace(scope.under(name).under(one.value), source=(SET, one.value))
                 yield FoundInYAML(scope.place(one), "", "", inner.source)
@@ -204,9 +204,9 @@ def _walk(node: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
         elif isinstance(value, yaml.ScalarNode):
             yield from _misplaced(key, scope, len(known) - 1)
             yield from _within_text(key, value, scope)
-        elif scope.ends in SECTIONS and name.removeprefix(PREFIX) in broker_settings():
+        elif scope.key in SECTIONS and name.removeprefix(PREFIX) in broker_settings():
             yield FoundInYAML(scope.place(key), name, "", scope.source, NO_TEXT)
-        elif scope.resource and name == "values" and scope.ends == "spec":
+        elif scope.resource and name == "values" and scope.key == "spec":
             yield from _walk(value, replace(scope.under(name), resource=False, of_helm=True))
         elif plain_key(name) not in LEFT_OUT and not (composed and name.startswith("x-")):
             yield from _walk(value, scope.under(name))
@@ -283,7 +283,7 @@ def _of_conf(key: Any, value: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
 
 
 def _within_text(key: Any, value: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
-    """Yield a multi-line text that has settings as a part not read, since no chart applies it."""
+    """Yield, as a part not read, a multi-line text with settings, since no chart applies it."""
     lines = properties(value.value) if value.style in ("|", ">") else ()
     named = next((name for _, name, _ in lines if why_unknown(name) is None), "")
     if named:
@@ -301,7 +301,7 @@ def _misplaced(key: Any, scope: YAMLScope, beside: int) -> Iterator[FoundInYAML]
 def _is_setting(name: str, scope: YAMLScope) -> bool:
     """True if a scalar is a setting, by its section or, at the top level of a file, by its name."""
     if scope.path:
-        return scope.ends in SECTIONS
+        return scope.key in SECTIONS
     return why_unknown(name.removeprefix(PREFIX)) != ""
 
 
@@ -354,7 +354,7 @@ def _started(node: Any, found: Iterable[FoundInYAML], scope: YAMLScope) -> Itera
 
 def _variable(place: str, name: str, value: Any, scope: YAMLScope) -> FoundInYAML:
     """Return a setting with a scalar value; null in a compose file stands for the shell's value."""
-    if scope.ends == ANSIBLE and "{{" in scalar(value):
+    if scope.key == ANSIBLE and "{{" in scalar(value):
         return _unknown(place, name, "a template", scope)
     if not scope.composed:
         of_chart = scope.of_chart
@@ -383,7 +383,7 @@ def _item(item: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
     Any other object is searched for settings.
     """
     place, parts = scope.place(item), children(item)
-    if isinstance(item, yaml.ScalarNode) and scope.ends in SECTIONS:
+    if isinstance(item, yaml.ScalarNode) and scope.key in SECTIONS:
         name, equals, value = item.value.partition("=")
         if equals and scope.composed:
             yield _composed(place, name, value, scope)
@@ -393,7 +393,7 @@ def _item(item: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
             yield _unknown(place, name, "the shell", scope)
     elif parts.keys() == {"name", "valueFrom"}:
         yield _unknown(place, scalar(parts["name"]), origin_of(parts["valueFrom"]), scope)
-    elif parts.keys() == {"name", "value"} or (parts.keys() == {"name"} and scope.ends == "env"):
+    elif parts.keys() == {"name", "value"} or (parts.keys() == {"name"} and scope.key == "env"):
         yield FoundInYAML(place, scalar(parts["name"]), rendered(parts.get("value")), scope.source)
     else:
         yield from _walk(item, scope)

@@ -146,9 +146,12 @@ class KnownAnswers(Generic[Found]):
         equal = first is answers or (first == answers and repr(first) == repr(answers))
         return first if equal else answers
 
-    def outcomes(self, way: Hashable) -> dict[_Key, tuple[Sequence[Json], Found]]:
-        """Return the answers and outcomes known for one way of judging; callers add entries."""
-        return self._outcomes.setdefault(way, {})
+    def outcomes(self, judging: Hashable) -> dict[_Key, tuple[Sequence[Json], Found]]:
+        """Return the answers and outcomes known under a key for how they are judged.
+
+        Callers add entries.
+        """
+        return self._outcomes.setdefault(judging, {})
 
 
 def _named_bundles(case: Json) -> set[str]:

@@ -158,20 +158,20 @@ class YAMLScope:
         return f"{self.file}:{node.start_mark.line + 1}"
 
     @property
-    def ends(self) -> str:
+    def key(self) -> str:
         """Return the last key that leads to the node; empty at the top of a file."""
         return self.path[-1] if self.path else ""
 
     def misplaced(self, key: Any, beside: int) -> FoundInYAML:
         """Return a setting that Pulsar does not read where it is written, with the right place.
 
-        `beside` is the number of other keys here. The setting is unread, not off, if it may still
+        `beside` is the number of other keys here. `unread` is set instead of `off` if it may still
         have an effect: as a variable, for an operator, or because the file is not Helm values.
         """
         own = self.resource and self.source[0] in ("", SET)
         keys = {SERVICE: "environment", MAP: "data", WORKLOAD: "env"}
         right = "config or custom" if own else keys.get(self.source[0], "broker.configData")
-        whole = beside and SETTINGS_KEY.search(self.ends)
+        whole = beside and SETTINGS_KEY.search(self.key)
         others = f", like {counted(beside, 'other setting')} beside it" if whole else ""
         why = f"{'.'.join(self.path)} is not read; write it under {right}{others}"
         found = FoundInYAML(self.place(key), key.value, "", self.source, misplaced=True)
@@ -184,7 +184,7 @@ class YAMLScope:
     @property
     def of_chart(self) -> bool:
         """True if the node has a broker's Helm values that charts pass to the image."""
-        outside = self.resource or self.composed or self.ends != "configData"
+        outside = self.resource or self.composed or self.key != "configData"
         return not outside and any(plain_key(key).startswith("broker") for key in self.path)
 
     @property

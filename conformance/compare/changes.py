@@ -32,8 +32,8 @@ SPLITS = "bundles.split_candidates"
 
 TWICE = 2
 MAX_FORESEEN, MAX_ASKED = 3000, 600
-"""Maximum numbers of smaller cases to try: first the number for the models, then that for the
-releases, which are asked if the models do not find the result.
+"""Maximum numbers of smaller cases: how many the models are asked, and how many the releases are
+asked if the models do not find the result.
 """
 
 Progress = Callable[[str], None]
@@ -236,7 +236,7 @@ class Comparison:
         """
 
         def foreseen(candidates: Sequence[Trial]) -> list[bool]:
-            known = self._causes.predict_difference
+            known = self._causes.predicts_difference
             return [self._is_legal(one) and known(one, cause.factors) for one in candidates]
 
         def asked(candidates: Sequence[Trial]) -> list[bool]:
@@ -249,7 +249,7 @@ class Comparison:
             return [id(one) in kept for one in candidates]
 
         ways = [(asked, MAX_ASKED)]
-        if cause.factors and self._causes.predict_difference(difference.trial, cause.factors):
+        if cause.factors and self._causes.predicts_difference(difference.trial, cause.factors):
             ways.insert(0, (foreseen, MAX_FORESEEN))
         for failing, most in ways:
             small = reduce(difference.trial, with_candidate_limit(failing, most))
@@ -291,7 +291,7 @@ def cause_name(cause: Cause) -> str:
 
 
 def _combined_causes(kinds: Mapping[Cause, Sequence[Difference]]) -> list[Cause]:
-    """Return the causes with several factors if each of these factors is also a cause alone."""
+    """Return the causes with several factors, each of which also occurs as a cause on its own."""
     alone = {cause.factors[0] for cause in kinds if len(cause.factors) == 1}
     return [one for one in kinds if len(one.factors) > 1 and alone.issuperset(one.factors)]
 

@@ -129,7 +129,7 @@ def lines_without_case(changed: Sequence[Factor], versions: Versions) -> Iterato
 
 
 def way_case_file(name: str) -> str:
-    """Return the case file that shows a way; empty if there is none."""
+    """Return the case file that shows the effect of a way; empty if there is none."""
     file = f"fixtures/ways/{name}.json"
     return file if fixtures.bundled_path(file).exists() else ""
 

@@ -53,7 +53,7 @@ class Pair(NamedTuple):
         ]
 
     def smallest(self, differences: Sequence[Difference]) -> Difference:
-        """Reduce and return the first difference that violates a rule, or else the first one."""
+        """Reduce and return the first difference that violates a rule, or else the first of all."""
         for difference in differences:
             for index in range(len(self)):
                 for rule in self.breaches(difference, index):
@@ -61,7 +61,7 @@ class Pair(NamedTuple):
         return self._reduce_difference(differences[0], lambda _difference: True)
 
     def breaches(self, difference: Difference, place: int) -> Iterator[specs.Rule]:
-        """Yield the rules that side `place` violates, unless they presuppose another of these."""
+        """Yield the rules that side `place` violates, except rules that presuppose one of these."""
         subject = self[place]
         for rule in specs.load().rules_of(subject.resolved.profile):
             asked = difference.trial.operation in rule.operations and rule.untestable is None
@@ -135,7 +135,7 @@ class Factor(NamedTuple):
 
 
 def all_factors(older: str, newer: str) -> tuple[Factor, ...]:
-    """Return the ways, readings and defaults of two releases' profiles, including equal ones."""
+    """Return all ways, readings and defaults of two releases' profiles, whether equal or not."""
     every = specs.load()
     ways = every.ways_of(older), every.ways_of(newer)
     readings = every.default_readings(older), every.default_readings(newer)
@@ -204,7 +204,7 @@ class Causes:
         return some if _predicts(self._turned(some), trial, newer) else unread
 
     def _settings_only_newer_reads(self, trial: Trial, answer: Json) -> Iterator[Factor]:
-        """Yield the settings of the newer release alone on which the answer depends."""
+        """Yield the settings that only the newer release has and on which its answer depends."""
         older, newer = self._versions
         for name in trial.questions[0].case.get("settings", {}):
             if is_known(name, newer) and not is_known(name, older):
@@ -226,7 +226,7 @@ class Causes:
         if name in newer and name not in older:
             yield Factor("class", name.rpartition(".")[2], None, name)
 
-    def predict_difference(self, trial: Trial, some: tuple[Factor, ...]) -> bool:
+    def predicts_difference(self, trial: Trial, some: tuple[Factor, ...]) -> bool:
         """True if the models predict differing answers because of the factors `some` alone."""
         try:
             older, newer = (one.answer(*trial.questions[0]) for one in self.models)

@@ -36,7 +36,7 @@ class ReplayOutcome:
     """The rules that the case breaks; if it breaks none, all rules that apply to it."""
     why: str = ""
     status: int = 0
-    """Exit status for the case; 0 if only rules that are not a `must` are broken."""
+    """Exit status for the case; 0 if no broken rule has the level `must`."""
 
     def as_text(self) -> str:
         """Format the outcome and the file on one line, and the reason on the next."""

@@ -86,7 +86,7 @@ def later_releases(found: SettingsRead, to: str | None) -> tuple[str, ...]:
 def version_to_compare(later: tuple[str, ...], to: str | None) -> str:
     """Return the version to compare with: `to` if it is a full version, else the last of `later`.
 
-    A milestone suffix of the latter is removed. Empty if there is neither.
+    A milestone suffix is removed from the last of `later`. Empty if there is nothing to compare.
     """
     if to and (to.count(".") > 1 or not later):
         return to
@@ -143,7 +143,7 @@ def _changes_of_effects(now: SettingsRead, upgraded: SettingsRead) -> Iterator[s
     If the new version lacks the load manager's class, the most similar class is assumed. Without a
     similar class, it is not known which settings have an effect.
     """
-    before, after = _off(now), _off(upgraded)
+    before, after = _without_effect(now), _without_effect(upgraded)
     will = upgraded.running()
     stopped = will.manager == STOPPED and not upgraded.similar_classes()
     culprits = {now.running().culprit, will.culprit, *upgraded.similar_classes()}
@@ -161,7 +161,7 @@ def _changes_of_effects(now: SettingsRead, upgraded: SettingsRead) -> Iterator[s
         elif not _matters(now, upgraded, name, now.values[name]):
             continue
         elif name in before.keys() - after.keys():
-            under = _with_manager(now, upgraded, name)
+            under = _manager_clause(now, upgraded, name)
             yield f"{name}: it takes effect{under}{once}; until then, {before[name]}"
         elif name in after.keys() - before.keys():
             yield f"{name}: it loses its effect: {after[name]}"
@@ -179,7 +179,7 @@ def _default_instead(upgraded: SettingsRead, name: str, value: Any) -> str:
     return f", and its default, {short_value(default)}, applies instead"
 
 
-def _off(found: SettingsRead) -> Mapping[str, str]:
+def _without_effect(found: SettingsRead) -> Mapping[str, str]:
     """Return the settings without effect, by name, each with the reason."""
     in_force = {found.newer_names.get(name, name) for name in found.values}
     unused = [one for one in found.unused if one.name not in in_force]
@@ -230,7 +230,7 @@ def _changes_of_settings(
         elif before == after and name not in now.values and _matters(now, upgraded, name, after):
             off, still = (_why_off(one, name, after) for one in (now, upgraded))
             if off and not still and (will.manager != STOPPED or upgraded.similar_classes()):
-                under = _with_manager(now, upgraded, name)
+                under = _manager_clause(now, upgraded, name)
                 default = f"its default, {short_value(after)}, takes effect{under}"
                 yield f"{name}: {default}; until then, {off}{_meaning(name)}"
         elif name in {*now.values} - renamed and setting.deprecated in later[now.older :]:
@@ -270,7 +270,7 @@ def _meaning(name: str, before: str = ". Its meaning: ") -> str:
     return f"{before}{known.meaning}" if known and known.meaning else ""
 
 
-def _with_manager(now: SettingsRead, upgraded: SettingsRead, name: str) -> str:
+def _manager_clause(now: SettingsRead, upgraded: SettingsRead, name: str) -> str:
     """Return a clause on the running load manager if it begins to use a setting; else empty."""
     users = [broker_settings()[name].manager(release_compared(one)) for one in (now, upgraded)]
     manager = upgraded.running().manager
@@ -317,4 +317,4 @@ def _why_off(found: SettingsRead, name: str, value: Any) -> str:
     have an effect.
     """
     given = replace(found, values={**found.values, name: value}, places={**found.places, name: ""})
-    return _off(given).get(name, "")
+    return _without_effect(given).get(name, "")

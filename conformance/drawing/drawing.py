@@ -93,9 +93,9 @@ class IndependentDraws(PrimitiveProvider):
         try:
             yield
         finally:
-            self._forget_example()
+            self._mark_used()
 
-    def _forget_example(self) -> None:
+    def _mark_used(self) -> None:
         """Mark an example as used, and all positions above it whose alternatives are used up."""
         if not self._known:
             self._source.endless = True
@@ -213,7 +213,7 @@ AVAILABLE_PROVIDERS[NAME] = IndependentDraws
 
 
 MAX_COMPARED = 256
-"""Maximum number of values up to which a new value is compared with all, without hashes."""
+"""If there are fewer values than this, a new value is compared with each, without hashes."""
 
 
 class Distinct(Generic[T]):

@@ -89,7 +89,7 @@ below `WITH_FEW_BUNDLES` have few bundles.
 
 @cache
 def sizes(fewest: int = 2) -> st.SearchStrategy[Size]:
-    """Return a strategy for sizes: up to 11 brokers, mostly 20 or more bundles; rarely
+    """Return a strategy for sizes: up to 11 brokers and mostly 20 or more bundles; rarely, one of
     `HUGE_SIZES`.
     """
     return _sizes(fewest)
@@ -213,7 +213,7 @@ SHARE_WITH_LOWEST_TWICE = 0.2
 
 
 def lowest_twice(random: Random, levels: list[float]) -> list[float]:
-    """Return usages of brokers; in some cases, another broker gets the lowest one, too."""
+    """Return usages of brokers; in some cases, a second broker also gets the lowest usage."""
     if len(levels) < 5 or random.random() >= SHARE_WITH_LOWEST_TWICE:
         return levels
     lowest = min(levels)

@@ -41,7 +41,7 @@ PendingAnswers = Future[list[list[Json]]]
 """Future whose result has one list of answers for each trial of a batch."""
 
 _QuestionKey = tuple[str, str, int]
-"""Operation, case as JSON text, and the number of questions of the trial with this case so far."""
+"""Operation, case as JSON text, and the question's number among equal questions of its trial."""
 
 Batch = tuple[str, list[Trial], PendingAnswers]
 """An operation, the trials to ask in one request, and the future that will hold the answers."""
@@ -204,7 +204,7 @@ class AskedTrials:
     by_reading: Mapping[str, Sequence[SourcedTrial]]
     """For each reading, trials whose answers differ between its alternatives."""
     controls: Mapping[str, Sequence[SourcedTrial]]
-    """For each of these readings, trials whose answers do not depend on it."""
+    """For each reading in `by_reading`, trials whose answers do not depend on it."""
     dispatcher: Dispatcher
 
 
@@ -255,8 +255,8 @@ def answered_trials(
     """Yield the trials that a rule judges, each with its answers.
 
     These are the trials drawn for the rule and the trials that distinguish readings. If a case
-    takes seconds, trials drawn for other rules are added. If a trial of another rule got no answer,
-    it is added only if this rule applies to it. Errors: `AdapterError`.
+    takes seconds, trials drawn for other rules are added. An unanswered trial that does not belong
+    to this rule is left out unless the rule may apply to it. Errors: `AdapterError`.
     """
     dispatcher, judges = asked.dispatcher, checks()[rule.id].judges
 

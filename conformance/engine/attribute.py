@@ -69,7 +69,7 @@ class PresupposedCheck:
 
 
 def presupposed_checks(applied: AppliedRule, fault: Fault) -> Iterator[PresupposedCheck]:
-    """Yield trials that test the rules presupposed by a fault's rule, in its order."""
+    """Yield trials that test the rules presupposed by a fault's rule, in the rule's order."""
     judged = applied.judged
     for name in applied.rule.presupposes:
         rule = specs.load().rules[name]
@@ -190,7 +190,7 @@ def dependents_first(rules: Sequence[specs.Rule]) -> list[specs.Rule]:
 
 
 def _content_faults(findings: Findings) -> list[Fault]:
-    """Return the faults of cases that got a wrong answer, without cases that got no answer."""
+    """Return the faults of cases with a wrong answer, but not those of cases without an answer."""
     trials = zip(findings.answered, findings.outcomes, strict=True)
     return [
         Fault(tried.trial, answers, outcome)

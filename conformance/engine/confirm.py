@@ -45,7 +45,7 @@ MAX_FAULTS = 3
 """Maximum number of a rule's faults whose cases are asked again, if a case takes seconds."""
 
 MAX_UNCERTAIN = 32
-"""Maximum number of a rule's faults that are examined to find one under all readings."""
+"""Maximum number of a rule's faults that are examined to find a fault under all readings."""
 
 MAX_RESTARTS = 80
 """Maximum number of restarts in a run; with a program that starts slowly, these take 30 s."""
@@ -71,7 +71,7 @@ class ShownFault:
 
     fault: Fault
     alone: Json | None = None
-    """The answer to the last question when it is asked alone, if `fault` is a sequence."""
+    """If `fault` is a sequence of questions: the answer to the last one when it is asked alone."""
 
 
 @dataclass(frozen=True)
@@ -131,9 +131,9 @@ class Confirmer:
     def deviation_shown_here(
         self, findings: Findings, listed: Sequence[Deviation]
     ) -> Deviation | None:
-        """Return the first deviation listed for another version that this implementation also has.
+        """Return the first of these deviations of other versions that this implementation has, too.
 
-        It has the deviation if a case of the entry fails with the listed answer.
+        It has a deviation if a case of the deviation's entry fails with the listed answer.
         """
         if findings.error is not None:
             return None
@@ -195,7 +195,7 @@ class Confirmer:
         return found or _with_remark(fault, "asked again, the case got an allowed answer")
 
     def _result_when_alone(self, applied: AppliedRule, trial: Trial) -> Fault | None:
-        """Ask a trial alone after a restart; return a fault, even if its answers are allowed.
+        """Ask a trial alone after a restart; return the answers as a fault, even if allowed.
 
         None if restarts are slow or used up, or if answers are known to be random. Errors:
         `AdapterError`.
@@ -254,8 +254,8 @@ def _with_remark(fault: Fault, remark: str) -> Fault:
 def recurring_fault(applied: AppliedRule, faults: Sequence[Fault]) -> Fault | None:
     """Return the fault to report, or None if no fault recurs.
 
-    This is the first fault that violates the rule under all open readings or, without one, the
-    first fault. If cases take seconds, it is the smallest fault that recurs.
+    This is the first fault that violates the rule under all open readings or, if there is none,
+    the first fault. If cases take seconds, it is the smallest fault that recurs.
     """
     if not applied.costly:
         return next(filter(applied.is_certain, faults[:MAX_UNCERTAIN]), faults[0])
@@ -310,7 +310,7 @@ def _follows_example_readings(example: fixtures.Example, judged: JudgedImplement
 
 
 def _release_differs(example: fixtures.Example, judged: JudgedImplementation, trial: Trial) -> bool:
-    """True if the profile is a release's and its model does not give the example's answer."""
+    """True if the profile is that of a release whose model does not give the example's answer."""
     right = judged.model_answers(trial) if judged.released else None
     return right is not None and not example_allows(example, right)
 
@@ -351,7 +351,7 @@ class _SequenceSearch:
         )
 
     def _sufficient_ending(self, before: Sequence[Question]) -> Sequence[Question]:
-        """Return the last questions of `before`; their number is doubled until the trial fails."""
+        """Return a tail of `before` after which the trial fails, found by doubling its length."""
         size = 2 * TRIED_AT_EVERY_LENGTH
         while size < len(before) and not self._fails_after(before[-size:]):
             size *= 2

@@ -56,8 +56,8 @@ names, another notation, or additions without effect.
 """
 
 ONE_EDITED_IN = 4
-"""One in this many drawn trials is replaced by an edited one, which no strategy aims at. The other
-trials are kept. For each small one, an edited copy is added, since small cases cost little.
+"""One in this many drawn trials is replaced by an edited trial, which no strategy aims at. The
+other trials are kept, and an edited copy of each small one is added: small cases cost little.
 """
 
 MAX_SMALL_BYTES = 1_500
@@ -186,7 +186,7 @@ def draw_trials(rule: str, profile: str, seed: int, examples: int) -> tuple[Tria
 def with_edits(
     rule: str, profile: str, seed: int, examples: int
 ) -> tuple[tuple[Origin, Trial], ...]:
-    """Return a rule's drawn trials, some replaced by edited ones, and edited copies of small ones.
+    """Return a rule's drawn trials, some replaced by edited trials, and edits of small trials.
 
     No trial is edited under the profile of a release, or for a rule whose operations have cases
     that are never edited.
@@ -271,7 +271,7 @@ def aimed_trials(
 ) -> dict[str, list[SourcedTrial]]:
     """Return, for each reading, trials of these operations that distinguish its alternatives.
 
-    Only one in `COSTLY_DIVISOR` of the trials that take seconds is used.
+    Of the trials that take seconds each, only one in `COSTLY_DIVISOR` is used.
     """
     if implementation.hello.own is not None:
         return {}
@@ -293,7 +293,7 @@ def aimed_trials(
 def control_trials(
     readings: Iterable[str], operations: Set[str], implementation: Implementation, plan: Plan
 ) -> dict[str, list[SourcedTrial]]:
-    """Return, for each reading, its control trials of these operations, without costly ones."""
+    """Return, for each reading, its control trials of these operations, except costly trials."""
     known, asked = dict[int, SourcedTrial](), operations - set(implementation.hello.costly)
     return {
         reading: [
@@ -341,7 +341,7 @@ def sample_questions(
 
 
 def _with_its_strategy(trial: Trial, rule: specs.Rule, implementation: Implementation) -> Trial:
-    """Return the trial with the implementation's own shedding strategy or TransferShedder."""
+    """Return the trial, adapted to an implementation with its own strategy or TransferShedder."""
     plugged = implementation.plugged_strategy if rule.any_strategy else None
     if plugged is not None:
         return with_strategy(plugged, trial)
@@ -372,7 +372,7 @@ def with_strategy(strategy: str, trial: Trial) -> Trial:
 
 
 def readings_fit_example(example: fixtures.Example, readings: Readings) -> bool:
-    """True if these readings have every alternative that a worked example assumes."""
+    """True if these readings choose every alternative that a worked example assumes."""
     return all(readings[name] == value for name, value in example.readings.items())
 
 

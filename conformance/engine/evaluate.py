@@ -233,7 +233,7 @@ class Evidence:
                 yield rule.id
 
     def violated_rules(self) -> Iterator[str]:
-        """Yield the rules that are violated under their own readings and the others in force."""
+        """Yield the rules that are violated if their own readings replace those in force."""
         for rule in self.rules:
             readings = Readings({**self.evaluator.readings.choices, **rule.reading})
             judge = self.evaluator.under(readings).judge
@@ -241,7 +241,7 @@ class Evidence:
                 yield rule.id
 
     def judged_without(self, rules: Collection[str]) -> Evidence:
-        """Return evidence with the same answers, which these rules do not judge."""
+        """Return a copy in which the answers are not judged by these rules."""
         left = [one for one in self.rules if one.id not in rules]
         return Evidence(self.evaluator, left, self.trial, self.answers)
 

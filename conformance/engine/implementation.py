@@ -110,7 +110,7 @@ class Implementation:
     @property
     def neutral(self) -> bool:
         """True if undocumented settings have no effect on its answers."""
-        return self._asked_by == NEUTRAL_MODEL or bool(self.hello.neutral)
+        return self._adapter_used == NEUTRAL_MODEL or bool(self.hello.neutral)
 
     @property
     def restarts_cleanly(self) -> bool:
@@ -213,7 +213,7 @@ class Implementation:
         return found[-len(trial.questions) :]
 
     def questions_before(self, trial: Trial) -> list[Question] | None:
-        """Return the questions asked before a trial's last question, since the start before it.
+        """Return the questions asked before a trial's last question, beginning at the latest start.
 
         The trial's own questions are left out. None if the questions are no longer remembered.
         """
@@ -271,7 +271,7 @@ class Implementation:
                 self._history = deque(maxlen=REMEMBERED_QUESTIONS)
                 self._histories.append(self._history)
                 choices = self._asked_readings.choices
-                self._connection = connect(self._asked_by, self.profile, choices, self._limits)
+                self._connection = connect(self._adapter_used, self.profile, choices, self._limits)
             return self._connection
 
     def _in_batches(self, operation: str, cases: Sequence[Json]) -> list[Json]:
@@ -325,8 +325,8 @@ class Implementation:
         return answers
 
     @property
-    def _asked_by(self) -> str:
-        """The adapter to connect; to judge the model as a release, that of the neutral model."""
+    def _adapter_used(self) -> str:
+        """The adapter to connect: `NEUTRAL_MODEL` to judge the model as a release, or `adapter`."""
         released = specs.load().profile(self.profile).released
         return NEUTRAL_MODEL if released and self.adapter == MODEL else self.adapter
 

@@ -29,8 +29,8 @@ If an implementation crashes on all of them, it is assumed to crash on every cas
 """
 
 MAX_FRUITLESS = 1 + len(PROBE_POSITIONS)
-"""Number of crashes, without an answer to any case of one strategy or algorithm, after which all
-cases of that strategy or algorithm are assumed to crash.
+"""Number of crashes after which all cases of a strategy or algorithm are assumed to crash, if none
+of its cases has been answered.
 """
 
 ABOUT_THE_BATCH = re.compile(r"^[a-z_]+\.[a-z_]+(, [0-9]+ cases?)?: | \(answer [0-9]+ of [0-9]+\)$")
@@ -66,7 +66,7 @@ class Isolation:
         self.asked = 0
 
     def answers(self, error: AdapterError) -> list[Json]:
-        """Return an answer for each case; with `failed` and `CRASHED_ON_CASE` if the case crashes.
+        """Return an answer for each case: `failed` with `CRASHED_ON_CASE` if it causes a crash.
 
         First, the cases of each strategy and algorithm are asked separately, because the
         implementation may crash on every case of one of them. After too many crashes, the remaining

@@ -106,7 +106,7 @@ class JudgedImplementation:
         return next(distinct_answers(self.model, trial, 1), None)
 
     def may_apply_to_trial(self, trial: Trial) -> bool:
-        """True if the model has no answers to the trial, or if some rule applies to them."""
+        """True if some rule applies to the model's answers to the trial, or if there are none."""
         right = self.model_answers(trial)
         return right is None or any(
             self.evaluator.judge(rule.id, trial, right).word in DECISIVE
@@ -246,7 +246,7 @@ class CollectedAnswers:
     known: KnownAnswers[Outcome]
 
     def with_shared_faults(self, faults: AnsweredTrialsByRule) -> CollectedAnswers:
-        """Return a copy in which each rule also has the trials of other rules that violate it."""
+        """Return a copy in which each rule also judges its `faults`, trials of other rules."""
         shared = {name: [*row, *faults.get(name, ())] for name, row in self.by_rule.items()}
         return replace(self, by_rule=shared, outcomes=None)
 
@@ -259,7 +259,7 @@ def collect_answers(
 ) -> CollectedAnswers:
     """Wait for the answers to each rule's trials, in the order in which they are asked.
 
-    If no reading is open, each rule is judged when its answers arrive, while later ones are asked.
+    If no reading is open, each rule is judged when its answers arrive, while more trials are asked.
     """
     by_rule: dict[str, Sequence[AnsweredTrial]] = {}
     outcomes: dict[str, Sequence[Outcome]] = {}
@@ -295,7 +295,7 @@ def _answered_trials(
 
 
 class _MayApplyToTrial:
-    """Callable with a rule and a trial: true if the rule applies to the model's answer."""
+    """Tells whether a rule applies to the model's answers to a trial; true if there are none."""
 
     def __init__(self, judged: JudgedImplementation) -> None:
         self._judged = judged

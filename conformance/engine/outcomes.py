@@ -1,4 +1,4 @@
-"""Judges all answers by all rules, under the readings that violate the fewest rules."""
+"""Judges all answers by all rules, under the readings with the fewest violated rules."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ MAX_CHOICES = 64
 
 MAX_CONSISTENT = 8
 """Maximum number of combinations of readings under which all rules are judged. Under each of them,
-some violated rule allows all answers to its questions.
+a rule that is violated so far allows all answers to its questions.
 """
 
 MAX_SUPPORTING = 16
@@ -49,7 +49,7 @@ def judge_all(
 ) -> tuple[JudgedImplementation, AnsweredTrialsByRule, OutcomesByRule]:
     """Judge each rule on its own trials, then on trials of other rules that show a fault.
 
-    Return the implementation under the readings that violate the fewest rules, the trials of each
+    Return the implementation under the readings with the fewest violated rules, the trials of each
     rule, and their outcomes.
     """
     judged, outcomes = judge(rules, answered, judged)
@@ -63,7 +63,7 @@ def judge_all(
 def judge(
     rules: Sequence[specs.Rule], answered: CollectedAnswers, judged: JudgedImplementation
 ) -> tuple[JudgedImplementation, OutcomesByRule]:
-    """Return the implementation and outcomes under the readings that violate the fewest rules.
+    """Return the implementation and outcomes under the readings with the fewest violated rules.
 
     A reading that no aimed trial decides is decided by all answers of the run: a rule is violated
     only if no alternative of the reading allows every answer to the rule's questions. Rules of the
@@ -83,10 +83,11 @@ def _find_better_readings(
     others: Sequence[tuple[specs.Rule, Sequence[AnsweredTrial]]],
     now: tuple[JudgedImplementation, OutcomesByRule],
 ) -> tuple[JudgedImplementation, OutcomesByRule] | None:
-    """Return the implementation and outcomes under readings that violate fewer rules, or None.
+    """Return the implementation and outcomes under readings with fewer violated rules, or None.
 
-    Candidates are the readings under which a violated rule allows all answers to its questions. The
-    best candidate is returned if it violates fewer rules than the current readings.
+    Candidates are the readings under which a rule that is violated so far allows all answers to its
+    questions. The best candidate is returned if it has fewer violated rules than the current
+    readings.
     """
     judged, outcomes = now
     consistent = (
@@ -170,7 +171,7 @@ def _consistent_choices(
     outcomes: OutcomesByRule,
     judged: JudgedImplementation,
 ) -> list[Choices]:
-    """Return choices of open readings; under each, some violated rule allows all answers."""
+    """Return choices of open readings; each makes a violated rule allow all answers it judges."""
     is_open = judged.resolved.open
     found: list[Choices] = []
     for rule in rules if is_open else ():
@@ -209,7 +210,7 @@ def _is_supported(applied: AppliedRule, choices: Choices, faulty: Sequence[Answe
 
 
 def _likely_choices(names: Sequence[str], judged: JudgedImplementation) -> Iterator[Choices]:
-    """Yield combinations of remaining alternatives; first, combinations that change one reading."""
+    """Yield combinations of remaining alternatives; first, those that change a single reading."""
     domains = judged.resolved.open
     for name in names:
         yield from ({name: value} for value in domains[name][1:])
@@ -293,7 +294,7 @@ def _answers_unlike_model(
 
 
 def agrees_with_model(answer: Json, right: Json) -> bool:
-    """True if an answer equals the model's, both are refusals, or the answer is `unsupported`."""
+    """True if an answer equals the model's, if both are refusals, or if it is `unsupported`."""
     if answer == right or "unsupported" in answer:
         return True
     return "refused" in answer and "refused" in right

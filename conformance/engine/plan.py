@@ -155,7 +155,7 @@ class Plan:
 
     @property
     def draws_enough(self) -> bool:
-        """True if so many cases are drawn that a rule that no case reaches fails the run."""
+        """True if enough cases are drawn to let a rule fail the run because no case reaches it."""
         drawn = self.campaign is None or "campaign" in self.campaign.about
         return self.replay is None and drawn and self.examples >= ENOUGH_EXAMPLES
 
@@ -245,7 +245,7 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "--judge-by": {
         "action": "append",
         "metavar": "PROFILE",
-        "help": "the documents or release to judge by, as the command profiles lists them; "
+        "help": "the documents or release to judge by; the command `profiles` lists them; "
         f"repeatable (for a Pulsar release, those of its line; otherwise {DEFAULT_PROFILE})",
     },
     "--setting": {
@@ -257,7 +257,7 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "--reading": {
         "action": "append",
         "metavar": "NAME=VALUE",
-        "help": "follow this alternative of a reading, as the command readings lists them; "
+        "help": "follow this alternative of a reading; the command `readings` lists them; "
         "repeatable",
     },
     "--rules": {

@@ -103,7 +103,7 @@ class ResolvedReadings:
         return replace(self, domains={**self.domains, **ahead})
 
     def how_known(self) -> dict[str, str]:
-        """Return how each reading of the documents is known, by name; an example is "found"."""
+        """Return, for each reading of the documents, how it is known, such as "found"."""
         return {name: self.how[name] for name in documented_readings(self.profile)}
 
 
@@ -217,12 +217,12 @@ def _evidence_that_decides(
     }
 
 
-FAULT_LOOKS_MIXED = "a rule that it breaks, perhaps a known one, changes answers"
-"""Why the answers of an implementation that follows one alternative may fit none of them."""
+FAULT_LOOKS_MIXED = "a fault, perhaps a known deviation, changes its answers"
+"""Possible reason why an implementation that follows one alternative seems to follow none."""
 
 
 def describe_mixed(reading: str, disagreeing: Disagreeing, profile: str, root: Path) -> str:
-    """Return text with the two cases that show a reading to be mixed, why, and options to pin it.
+    """Return text about a mixed reading: two cases that show it, causes, and options to pin it.
 
     The cases are saved below `root`.
     """
@@ -232,7 +232,7 @@ def describe_mixed(reading: str, disagreeing: Disagreeing, profile: str, root: P
         for trial, values in disagreeing
     ]
     shows = " but ".join([*fits, *([] if fits else ["none fits all its answers"])])
-    shows += f"; either it changes the alternative, or {FAULT_LOOKS_MIXED}"
+    shows += f"; either it switches between alternatives, or {FAULT_LOOKS_MIXED}"
     options = (
         f"--reading {reading}={value}" for value in specs.load().open_values(profile, reading)
     )

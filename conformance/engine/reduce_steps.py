@@ -34,7 +34,7 @@ samples is therefore not divided into single samples.
 """
 
 MAX_NUMBERS = 120
-"""Up to this number of numeric values in a trial, every simpler value of each is tried."""
+"""If a trial has at most this many numbers, every simpler value of each number is tried."""
 
 MAX_MERGED = 8
 """Maximum number of names in one object that are tentatively merged in pairs."""

@@ -135,7 +135,7 @@ def _error_if_never_answered(applied: AppliedRule, verdict: Verdict) -> Verdict:
     if declined is None:
         return verdict
     problem = f"it offers {declined}, but answers no case of it: unsupported, {verdict.why}"
-    hint = f"leave {declined} out of hello, or list there which strategies and algorithms it has"
+    hint = f"leave {declined} out of hello, or name the supported strategies and algorithms there"
     why = f"{implementation.adapter}: answer: {problem}\n  next: {hint}"
     return replace(verdict, verdict="error", why=why)
 
@@ -197,7 +197,7 @@ def failure_of(applied: AppliedRule, shown: ShownFault, plan: Plan) -> Failure:
 
 
 def _answers(shown: ShownFault) -> Iterator[str]:
-    """Yield a line for each answer, with a label if there are several; none for one long answer."""
+    """Yield a line for each answer, labelled if there are several; nothing for one long answer."""
     trial, answers = shown.fault.trial, shown.fault.answers
     if trial.before:
         yield f"asked alone: {_as_json(shown.alone)}"
@@ -211,7 +211,7 @@ def _answers(shown: ShownFault) -> Iterator[str]:
 
 
 def _alternatives_that_pass(applied: AppliedRule, fault: Fault) -> Iterator[str]:
-    """Yield each other alternative, as `name=value`, under which the answers would be allowed."""
+    """Yield, as `name=value`, the alternatives not in force that would allow the answers."""
     chosen = _chosen_domains(applied)
     for name, value in _documented_consulted(applied, fault).items():
         for other in specs.load().readings[name].values:
@@ -226,7 +226,7 @@ def _chosen_domains(applied: AppliedRule) -> dict[str, list[str]]:
 
 
 def _fails_without_pins(applied: AppliedRule, fault: Fault, pinned: Choices) -> bool:
-    """True if the case is a fault under all readings that are neither pinned nor known."""
+    """True if the case fails under every choice of the readings neither pinned nor known."""
     resolved = applied.judged.resolved
     domains = _chosen_domains(applied)
     for name, values in documented_alternatives(resolved.profile).items():

@@ -155,7 +155,7 @@ class Run:
 
     @property
     def unchosen_faults(self) -> dict[str, str]:
-        """Messages about unselected rules that selected rules' cases violate, with rule IDs."""
+        """Messages, with rule IDs, about unselected rules that cases of selected rules violate."""
         return unchosen_faults(self._judged.findings) if self._judged else {}
 
     @property

@@ -72,7 +72,7 @@ class ExplainOptions:
     ports: tuple[str, ...] = ()
     """Regular expressions of isolation policies that match brokers only with their ports."""
     trials: Mapping[str, Trial] = field(default_factory=dict)
-    """Trials about the same cluster for other profiles that need another form, by profile."""
+    """By profile: the trial about the same cluster, for profiles that need it in another form."""
     newer_names: Mapping[str, str] = field(default_factory=dict)
     """For each setting that the user gave under its newer name, that newer name."""
     sweep: str | None = None
@@ -195,7 +195,7 @@ def _nic_speed_notes(trial: Trial, given: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _traffic_notes(trial: Trial, model: Model) -> Iterator[str]:
-    """Yield a note on each bundle split by traffic for which the case lacks traffic of topics."""
+    """Yield a note on each bundle to be split by traffic if the case lacks its topics' traffic."""
     for operation, case in trial.questions:
         if operation != SPLIT.id:
             continue

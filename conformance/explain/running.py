@@ -47,9 +47,9 @@ WITH_HISTORY = ("ThresholdShedder", TRANSFER)
 
 
 def with_release_defaults(trial: Trial, model: Model) -> tuple[Model, Mapping[str, Value]]:
-    """Return the model with a release's defaults for settings that it lacks, and those defaults.
+    """Return the model with a release's defaults of missing settings, and those defaults.
 
-    A setting is lacking if neither the case nor the documents give its value.
+    A setting is missing if neither the case nor the documents give its value.
     """
     taken: dict[str, Value] = {}
     while (name := _missing_setting(trial, model)) is not None:

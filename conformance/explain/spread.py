@@ -1,4 +1,4 @@
-"""Shows the topics in each bundle, and the probability that chance spreads them so unevenly.
+"""Shows the topics in each bundle, and how probable so uneven a distribution is by chance.
 
 Also shows where a bundle goes after its owner's next report.
 """
@@ -31,7 +31,7 @@ LEAST_SHARE = 0.001
 def spread_lines(
     operation: str, case: Mapping[str, Any], answer: Mapping[str, Any], every: bool = False
 ) -> Iterator[str]:
-    """Yield the number of topics in each bundle, and the probability of a spread this uneven.
+    """Yield the number of topics in each bundle, and the probability of so uneven a distribution.
 
     If there are many bundles, only those with the most topics are listed, unless `every` is true.
     """
@@ -47,7 +47,7 @@ def broker_lines(
     owned: Mapping[str, Sequence[str]],
     every: bool = False,
 ) -> Iterator[str]:
-    """Yield the bundles' owners, the topics on each broker, and how probable such a spread is.
+    """Yield the bundles' owners, the topics per broker, and how probable so uneven a spread is.
 
     `owned` has the ranges of the bundles that each broker owns. If there are many brokers, only
     those with the most topics are listed, unless `every` is true.

@@ -320,13 +320,13 @@ class Reporter:
 LABEL = 15
 
 COUNTED_AGAINST = (
-    "Every legal case needs an answer. A case without one counts against a rule that is judged by "
-    "such cases, whatever that rule demands:"
+    "Every legal case needs an answer. A case without an answer counts against one of the rules "
+    "that are judged by such cases, whatever that rule demands:"
 )
 
 DIFFERENT_AS_A_WHOLE = (
-    "The answer as a whole differs from the one worked out by hand, which illustrates this rule. "
-    "No rule's check rejects it, so it is not known to break this rule rather than another one:"
+    "The answer as a whole differs from the one worked out by hand in an example of this rule. No "
+    "rule's check rejects the answer, so it may break another rule instead of this one:"
 )
 
 LABELLED_LINE = re.compile(r" *(?:\S+(?: \S+)* {2,})?")

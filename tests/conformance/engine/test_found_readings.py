@@ -303,7 +303,7 @@ def test_a_mixed_reading_is_shown_by_two_cases_and_says_how_to_pin_it(judged, tm
     assert set(shows) == {"exceeds", "reaches"}
     assert word in json.dumps(json.loads((tmp_path / shows["reaches"]).read_text()))
     assert word not in json.dumps(json.loads((tmp_path / shows["exceeds"]).read_text()))
-    assert "or a rule that it breaks, perhaps a known one, changes answers" in note
+    assert "or a fault, perhaps a known deviation, changes its answers" in note
     assert note.endswith(f"; to judge it by one alternative, give {PIN}")
     run, _ = judged(Wavering(profile, name, "reaches", word), profile, name, [f"{name}=exceeds"])
     assert not any("mixed" in one for one in run.notes)
