@@ -32,7 +32,7 @@ ADAPTER_HELP = (
     "forms below"
 )
 TIME_LIMIT_HELP = (
-    f"seconds that a batch of cases may take ({Limits().base:g}; 120 for pulsar, 300 for cluster); "
+    f"seconds that a batch of cases may take ({Limits().base:g}; 120 for pulsar, 600 for cluster); "
     f"each case adds a {Limits().base / Limits().per_case:.0f}th of that, and the start may take "
     f"{Limits().start / Limits().base:g} times as long"
 )
@@ -151,7 +151,10 @@ def add_drawing_options(parser: argparse.ArgumentParser) -> None:
 
 
 def profile_of_version(adapters: Sequence[str]) -> str:
-    """Return the profile that applies to all adapters' versions of Pulsar, or the default profile.
+    """Return the profile that applies to the versions of Pulsar of all adapters.
+
+    If an adapter has no version, or if no single profile applies to all versions, return the
+    default profile.
 
     A version comes from an adapter's name, or from the jars in the folder that the name gives.
     """

@@ -39,7 +39,9 @@ FIELDS_OF_SAVED_CASES = frozenset({"profile", "readings", "rule", "ways"})
 """Fields that the suite adds to saved cases; they are not part of the question."""
 
 FIRST_SIGNAL_STATUS = 128
-"""Exit status of a shell's command that a signal ended, without the signal's number."""
+"""The exit status of a process that a signal ended is this number plus the signal's number, as in a
+shell.
+"""
 
 
 @dataclass
@@ -92,7 +94,9 @@ def _numbered_questions(lines: Iterable[bytes]) -> Iterator[tuple[int, tuple[str
 
 
 def group_questions(lines: Iterable[bytes], size: int) -> Iterator[QuestionGroup | BadLine]:
-    """Yield questions in groups of up to `size`, in order, and each invalid line at its place."""
+    """Yield groups of up to `size` questions, and a `BadLine` for each invalid line, in the order
+    of the lines.
+    """
     group = QuestionGroup()
     for number, one in _numbered_questions(lines):
         operation, case = ("", None) if isinstance(one, BadLine) else one
@@ -149,10 +153,10 @@ def ask_lines(
 ) -> int:
     """Print one output line per question, in order; return the number of invalid questions.
 
-    For an invalid line, and for a case of which `lacks` says that a required setting is missing, an
-    object with an `error` is printed. The error is also reported on standard error; so are settings
-    that are in no release and in no document. If the implementation cannot answer, the answers so
-    far are printed, and AdapterError is raised.
+    For an invalid line, an object with an `error` is printed, and also for a case that failed and
+    that lacks a required setting according to `lacks`. These errors are reported on standard error,
+    too, and so are settings that neither a release nor a document has. If the implementation cannot
+    answer, the answers so far are printed, and AdapterError is raised.
     """
     bad = 0
     noted: set[str] = set()
@@ -212,7 +216,9 @@ def _lines_of(path: Path) -> Iterator[bytes]:
 
 
 class _Lines:
-    """The lines of a file, or of standard input as `-`, of which the first may be read twice."""
+    """The lines of a file, or of standard input for the name `-`; lines that `profile` has read are
+    kept.
+    """
 
     def __init__(self, name: str) -> None:
         self.name = "" if name == STANDARD_INPUT else name
@@ -223,12 +229,12 @@ class _Lines:
 
     def profile(self) -> str | None:
         """Return the profile that the first question names, if any."""
-        first = next(json_values(self._reading()), None)
+        first = next(json_values(self._kept_lines()), None)
         value = first[1] if isinstance(first, tuple) else None
         found = value.get("profile") if isinstance(value, dict) else None
         return found if isinstance(found, str) else None
 
-    def _reading(self) -> Iterator[bytes]:
+    def _kept_lines(self) -> Iterator[bytes]:
         for line in self._lines:
             self._read.append(line)
             yield line
@@ -263,7 +269,9 @@ def _positive(text: str) -> int:
 @contextmanager
 def _ending_children_on_sigterm() -> Iterator[None]:
     """End the interpreter on SIGTERM within the block, as by `sys.exit`, so that it ends its
-    children; one that waits for a debugger does not notice that its input has ended.
+    children.
+
+    A child that waits for a debugger would not notice that its input has ended.
     """
 
     def end(number: int, _frame: FrameType | None) -> NoReturn:

@@ -197,9 +197,9 @@ def connect_sample(
     return connect_exec(shlex.join(words), name, profile, readings, limits)
 
 
-def runnable_samples() -> tuple[list[str], list[str]]:
-    """Return the adapters that this machine can run without setup, and for each of the others the
-    reason why it cannot be run.
+def runnable_adapters() -> tuple[list[str], list[str]]:
+    """Return the adapters that this machine can run without setup, and the reasons why it cannot
+    run the others.
     """
     adapters, left_out = ["reference"], []
     for name, sample in BUNDLED_SAMPLES.items():

@@ -25,7 +25,9 @@ TAIL_BYTES, TAIL_LINES, TAIL_WIDTH = 8192, 20, 300
 """Number of bytes of standard error to keep, and of lines and columns to show."""
 
 DEBUGGER_LINE = re.compile(rb"^(Listening for transport [^\r\n]*)\r?\n", re.MULTILINE)
-"""Line that a Java virtual machine prints when a debugger can attach; it may wait for that."""
+"""Line that a Java virtual machine prints when a debugger can attach; the machine may wait until
+one does.
+"""
 
 TERMINATE_SECONDS = 1.0
 """Seconds between the signal to end and the signal to kill the process group."""
@@ -37,7 +39,9 @@ A slower child is reported as hanging.
 """
 
 DRAIN_SECONDS = 0.3
-"""Seconds to wait after a child's exit; pipes still open then are held by other processes."""
+"""Seconds to wait after a child's exit until its pipes are closed; a pipe that is still open then
+is held by another process.
+"""
 
 
 class ChildError(Exception):
@@ -52,8 +56,8 @@ class ChildError(Exception):
 class Child:
     """A child in its own process group, whose two outputs are read while the suite waits for it.
 
-    The group is killed when this object is closed or collected, or when the interpreter exits; so
-    are descendants outside the group that can be found.
+    The group is killed when this object is closed or collected, or when the interpreter exits.
+    Descendants outside the group are killed, too, as far as they can be found.
     """
 
     def __init__(self, argv: Sequence[str], output_bytes: int) -> None:

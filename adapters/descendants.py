@@ -38,7 +38,9 @@ def descendants_of(parent: int) -> list[psutil.Process]:
 
 
 def processes_with_mark(mark: str) -> list[psutil.Process]:
-    """Return all processes with this mark, except this one, whose environments can be read."""
+    """Return the processes with this mark, as far as their environments can be read, except this
+    process.
+    """
     found = []
     for process in psutil.process_iter():
         with suppress(psutil.Error, OSError):
@@ -50,7 +52,8 @@ def processes_with_mark(mark: str) -> list[psutil.Process]:
 def kill_descendants(mark: str, known: Iterable[psutil.Process]) -> None:
     """Kill the known processes and all processes with the mark.
 
-    An unrelated process with the reused ID of a known process that has ended is not killed.
+    If a known process has ended and its ID belongs to an unrelated process, that process is not
+    killed.
     """
     left = list(known)
     for _ in range(MAX_SEARCHES):

@@ -26,7 +26,7 @@ class AdapterError(UserError):
         stderr_tail: the last lines of its standard error; may be empty.
         adapter: the name given to `connect`, such as `exec:./my-balancer`.
         code: the code in the implementation's own `error` message; empty without such a message.
-        index: index, among the cases asked together, of the case with an invalid answer, or None.
+        index: index of the case with an invalid answer among the cases asked together, or None.
     """
 
     def __init__(

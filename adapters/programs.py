@@ -20,7 +20,7 @@ SPARK_EXTRA = "pip install '.[spark]'"
 
 
 def major_version(program: str, *arguments: str) -> int | None:
-    """Return the major version that a program prints; for Go, the minor version. None if
+    """Return the major version that a program prints, or the minor version for Go; None if it is
     unknown.
 
     A Java virtual machine that is asked for its version does not wait for a debugger.

@@ -69,8 +69,8 @@ class UnfinishedValue:
                     return token.end()
         return None
 
-    def is_ended_by(self, row: InputLine) -> bool:
-        """True if a line must start a new value, so that this value never ends."""
+    def is_interrupted_by(self, row: InputLine) -> bool:
+        """True if a line must be the start of a new value, although this value has not ended."""
         if not row.text.startswith(b"{"):
             return False
         last = next(
@@ -85,7 +85,8 @@ class UnfinishedValue:
     def lines_to_reread(self) -> list[InputLine]:
         """Return the lines to read again if this value has no end.
 
-        They begin with the first later line that can start another value.
+        They begin with the first line, after the line on which this value starts, that can start a
+        value.
         """
         starts = (place for place, row in enumerate(self.rows) if place and row.text[:1] == b"{")
         return self.rows[next(starts, len(self.rows)) :]
@@ -104,7 +105,7 @@ def json_values(lines: Iterable[bytes]) -> Iterator[tuple[int, JSON] | BadLine]:
         row = again.popleft() if again else next(numbered, None)
         if row is None and not begun.rows:
             return
-        if begun.rows and (row is None or begun.is_ended_by(row)):
+        if begun.rows and (row is None or begun.is_interrupted_by(row)):
             yield _parsed(begun.rows)
             again.extendleft(reversed([*begun.lines_to_reread(), *([] if row is None else [row])]))
             begun = UnfinishedValue()

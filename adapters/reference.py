@@ -24,7 +24,7 @@ ALGORITHMS = (
 )
 
 
-def _known(model: Model, setting: str, name: str) -> tuple[str, ...]:
+def _if_documented(model: Model, setting: str, name: str) -> tuple[str, ...]:
     """Return a tuple with `name`; return an empty one if the profile does not document the
     setting.
     """
@@ -46,7 +46,7 @@ class ReferenceConnection(Connection):
             batch=BATCH,
             operations=tuple(self._model.operations),
             strategies=strategies_of(self._model.defaults),
-            algorithms=(*ALGORITHMS, *_known(self._model, FLOW_MARGIN, BY_RATES)),
+            algorithms=(*ALGORITHMS, *_if_documented(self._model, FLOW_MARGIN, BY_RATES)),
             readings={**load().default_readings(profile), **readings},
         )
 

@@ -41,7 +41,7 @@ def case_schema_error(operation: str, case: JSON) -> str | None:
     """Return how a case violates its schema, such as `case.brokers.b1: ...`; None if it is
     valid.
     """
-    return _wrong(_validator(operation, "case"), case, "case")
+    return _schema_error(_validator(operation, "case"), case, "case")
 
 
 def answer_schema_error(operation: str, answer: JSON) -> str | None:
@@ -49,17 +49,17 @@ def answer_schema_error(operation: str, answer: JSON) -> str | None:
     valid.
     """
     try:
-        return _wrong(_validator(operation, "answer"), answer, "answer")
+        return _schema_error(_validator(operation, "answer"), answer, "answer")
     except ValueError as error:  # The library accepts only what JSON has.
         return f"answer: isn't plain JSON ({error})"
 
 
 def hello_schema_error(answer: JSON) -> str | None:
     """Return how an answer to hello violates its schema; None if it is valid."""
-    return _wrong(_validator("message", "implementation"), answer, "answer")
+    return _schema_error(_validator("message", "implementation"), answer, "answer")
 
 
-def _wrong(validator: Draft202012Validator, value: JSON, name: str) -> str | None:
+def _schema_error(validator: Draft202012Validator, value: JSON, name: str) -> str | None:
     return None if validator.is_valid(value) else _explain(validator, value, name)
 
 
@@ -85,12 +85,12 @@ def _explain(validator: Draft202012Validator, value: JSON, name: str) -> str:
         return f"{name}: isn't plain JSON"
     worst = max(errors, key=lambda error: len(error.instance_path))
     path = name + "".join(
-        f"[{step}]" if isinstance(step, int) else _key(step) for step in worst.instance_path
+        f"[{step}]" if isinstance(step, int) else _path_step(step) for step in worst.instance_path
     )
     return f"{path}: {_text(worst)}"
 
 
-def _key(step: str) -> str:
+def _path_step(step: str) -> str:
     return f".{step}" if step.isidentifier() else f"[{step!r}]"
 
 
@@ -132,7 +132,9 @@ class UnmodifiedCases:
 
 
 def _marshalled(case: JSON) -> bytes:
-    """Return the case as bytes, equal for equal cases, which only old `marshal` formats ensure."""
+    """Return the case as bytes that are equal for equal cases; only old formats of `marshal` ensure
+    that.
+    """
     return marshal.dumps(case, 2)
 
 

@@ -10,11 +10,13 @@ Owner = tuple[str, int]
 """The broker that owns a bundle, and the number of the transaction that acquired the bundle."""
 
 LastKnownOwner = tuple[str, int | None]
-"""Like `Owner`, but the transaction is None for a part that its owner kept after a split."""
+"""Like `Owner`, but the transaction is None for a part of a split bundle, which the owner of the
+bundle is assumed to own.
+"""
 
 
 class EventDeclined(Exception):
-    """Raised for an event of a story that has no effect.
+    """Raised if an event of a story has no effect.
 
     `how` is `ignored` or `refused`, as defined in the protocol; `why` is the reason.
     """
@@ -54,7 +56,7 @@ class ObservedStep:
     """The result of one event of a story, as observed on a cluster."""
 
     reason: str
-    """The reason for unloads in this step, used if the cluster reports no more exact reason."""
+    """The reason for unloads in this step, unless the cluster reports a more exact one."""
     leaving: str | None = None
     """A broker that crashes in this step, so that its bundles are lost rather than unloaded."""
     stopping: str | None = None
@@ -147,8 +149,8 @@ class ObservedBundles:
         return {space: self._cluster.metadata.ranges(space) for space in spaces}
 
     def _record_splits(self, space: str, new: list[str], step: ObservedStep) -> None:
-        """Record which bundles of a namespace were split; the owner of a split bundle owns its
-        parts.
+        """Record which bundles of a namespace were split; assume that the owner of a split bundle
+        now owns its parts.
         """
         old = self._ranges.get(space)
         self._ranges[space] = new

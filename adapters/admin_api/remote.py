@@ -56,7 +56,7 @@ class Access:
         cls, url: str, token_file: Path | None, trust: Path | None, seconds: float = 10.0
     ) -> Access:
         """Parse the options given by a user. Errors: `BadUrl`."""
-        parts = _split(url)
+        parts = _parse_admin_url(url)
         if parts.username is not None or parts.password is not None:
             raise BadUrl(
                 f"a URL must not contain a secret: give a token in ${TOKEN_VARIABLE} or a file"
@@ -77,7 +77,7 @@ class Access:
         return cls(f"{parts.scheme}://{parts.netloc}", token or None, trust, seconds)
 
 
-def _split(url: str) -> SplitResult:
+def _parse_admin_url(url: str) -> SplitResult:
     try:
         parts = urlsplit(url)
         port = parts.port
@@ -134,7 +134,7 @@ class AdminApi:
     ) -> Any:
         encoded = None if body is None else body.encode()
         url = f"{base or self.access.base}{path}"
-        return _read(self._client.ask(method, url, encoded, seconds), text=text)
+        return _read_reply(self._client.ask(method, url, encoded, seconds), text=text)
 
 
 def _check_stays_secure(url: str, to: str) -> None:
@@ -143,7 +143,7 @@ def _check_stays_secure(url: str, to: str) -> None:
     Errors: `NoAnswer`.
     """
     try:
-        parts = _split(to)
+        parts = _parse_admin_url(to)
     except BadUrl as wrong:
         raise NoAnswer(f"{url} redirects to an invalid URL: {wrong}") from None
     if urlsplit(url).scheme == "https" and parts.scheme != "https":
@@ -152,7 +152,7 @@ def _check_stays_secure(url: str, to: str) -> None:
         )
 
 
-def _read(reply: Reply, *, text: bool) -> Any:
+def _read_reply(reply: Reply, *, text: bool) -> Any:
     url, status = reply.url, reply.status
     if status in FORBIDDEN_STATUSES:
         raise NoAnswer(f"{url}: HTTP {status}: the token is missing or does not allow this", status)

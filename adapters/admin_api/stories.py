@@ -45,8 +45,8 @@ class StoryPlayer(ABC):
     EVENTS: ClassVar[frozenset[str]] = frozenset(
         {"namespace", "topic", "setting", "domain", "group", "unload", "split"}
     )
-    """The kinds of events that requests alone can play; the method of the same name plays each
-    kind.
+    """The kinds of events that requests alone can play; each is played by the method of the same
+    name.
     """
 
     def __init__(self, cluster: ObservableCluster) -> None:
@@ -138,9 +138,10 @@ class StoryPlayer(ABC):
         self.send_or_decline(requests.split_bundle(bundle, *given, unload=self.unloads_parts()))
 
     def record_changes(self, step: ObservedStep) -> None:
-        """Record the changes that an event has caused, once every client has found its topic.
+        """Record the changes that an event and the clients' lookups after it have caused.
 
-        Observe the changes, let clients look up the topics that have no owner, and observe again.
+        Observe the cluster, let clients look up the topics that have no known owner, and observe it
+        again.
         """
         spaces = dict.fromkeys(map(namespace_of_topic, self.owners))
         divided = len(step.split)
@@ -173,7 +174,7 @@ class StoryPlayer(ABC):
         return name
 
     def unload_reason(self, kind: str) -> str:  # noqa: ARG002  subclasses may use the kind
-        """Return the reason for unloads during events of this kind for which `why_released` returns
+        """Return the reason for an unload during an event of this kind if `why_released` returns
         None.
         """
         return "admin"

@@ -111,7 +111,7 @@ class LiveBroker:
         self.service.close()
 
     def leave(self) -> None:
-        """Stop the broker while all others stop, too, so that no bundles are handed over."""
+        """Stop the broker without handing its bundles over, since all other brokers stop, too."""
         self.manager.leave()
         self.service.close()
 
@@ -172,7 +172,7 @@ class _ExitRecorder:
 
 @jpype.JImplements("java.util.function.Consumer", deferred=True)
 class _NotificationCounter:
-    """Counts the notifications of the metadata store that the load manager has received."""
+    """Counts the notifications that the load manager has received from the metadata store."""
 
     def __init__(self, alarm: ConditionWaiter) -> None:
         self._alarm = alarm

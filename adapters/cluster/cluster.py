@@ -229,7 +229,9 @@ class LiveCluster:
         """Make the leader lose its leadership, and wait until all brokers know the new leader."""
         node = LOAD_MANAGERS[self._manager].leader
         before = self.metadata.creation_transaction(node)
-        counts = {name: broker.notified.count.get(node, 0) for name, broker in self._up()}
+        counts = {
+            name: broker.notified.count.get(node, 0) for name, broker in self._named_brokers()
+        }
         self.metadata.remove(node)
         self.alarm.wait_until(
             lambda: (self.metadata.creation_transaction(node) or 0) > (before or 0),
@@ -237,13 +239,14 @@ class LiveCluster:
         )
         self.alarm.wait_until(
             lambda: all(
-                broker.notified.count.get(node, 0) > counts[name] for name, broker in self._up()
+                broker.notified.count.get(node, 0) > counts[name]
+                for name, broker in self._named_brokers()
             ),
             "every broker is notified of the election",
         )
         self.wait_idle()
 
-    def _up(self) -> ItemsView[str, LiveBroker | SeparateBroker]:
+    def _named_brokers(self) -> ItemsView[str, LiveBroker | SeparateBroker]:
         return self.brokers.items()
 
     def ask(
@@ -301,12 +304,15 @@ class LiveCluster:
         ZooKeeper sends notifications in the order of the writes. A broker that knows the last write
         therefore knows all earlier ones.
         """
-        before = {name: broker.notified.count.get(MARKER_PATH, 0) for name, broker in self._up()}
+        before = {
+            name: broker.notified.count.get(MARKER_PATH, 0)
+            for name, broker in self._named_brokers()
+        }
         self.metadata.write_marker()
         self.alarm.wait_until(
             lambda: all(
                 broker.notified.count.get(MARKER_PATH, 0) > before[name]
-                for name, broker in self._up()
+                for name, broker in self._named_brokers()
             ),
             "every broker is notified of the change",
         )

@@ -240,7 +240,7 @@ def check_story_strategy(case: Mapping[str, Any], manager: str) -> None:
     named = set(named_strategies(case))
     if manager != "extensible":
         if TRANSFER_SHEDDER in named:
-            raise Inexpressible(f"{TRANSFER_SHEDDER} belongs to the extensible load manager")
+            raise Inexpressible(f"only the extensible load manager sheds with {TRANSFER_SHEDDER}")
     elif named != {TRANSFER_SHEDDER} and not (
         not named and selects_extensible_manager(case["settings"])
     ):

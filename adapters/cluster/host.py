@@ -96,7 +96,9 @@ class ClusterHost:
         )
 
     def hello(self, profile: str, readings: Mapping[str, str]) -> dict[str, Any]:  # noqa: ARG002  see above
-        """Return the name, the operations, and the list of stubs."""
+        """Return the answer to hello, including the operations, the stubs and the neutralized
+        settings.
+        """
         from pulsar_conformance.adapters.cluster.decisions import NOT_ASKABLE, QUICK_DECISIONS
         from pulsar_conformance.adapters.cluster.standins import NEUTRAL, STANDINS
         from pulsar_conformance.adapters.pulsar.operations import shedding, splitting

@@ -68,7 +68,7 @@ class SeparateBroker:
         self._child.end()
 
     def leave(self) -> None:
-        """Stop the broker without handing its bundles over, since all brokers stop."""
+        """Stop the broker without handing its bundles over, since all other brokers stop, too."""
         self._child.ask("broker", "leave")
         self._child.end()
 
@@ -145,7 +145,7 @@ class SeparateTimers:
 
 
 class SeparateNotifications:
-    """The notifications of its metadata store that a broker in another process has received."""
+    """The notifications that a broker in another process has received from its metadata store."""
 
     def __init__(self, child: ChildProcess) -> None:
         self._child = child

@@ -168,7 +168,7 @@ class LiveStory(StoryPlayer):
                 pass
         finally:
             self._sheds = False
-        self._pass(end)
+        self._advance_clock(end)
 
     def _run_next_tasks(self, end: float, step: ObservedStep) -> bool:
         """Run the tasks of one kind that are due next; return False if no task is due."""
@@ -180,7 +180,7 @@ class LiveStory(StoryPlayer):
         if not waiting:
             return False
         first = min((due, kind) for due, kind, _, _ in waiting)
-        self._pass(first[0])
+        self._advance_clock(first[0])
         self._set_loads()
 
         for due, kind, broker, timer in waiting:
@@ -193,7 +193,7 @@ class LiveStory(StoryPlayer):
         self.record_changes(step)
         return True
 
-    def _pass(self, clock: float) -> None:
+    def _advance_clock(self, clock: float) -> None:
         minutes = max(0.0, clock - self._clock)
         self._clock = max(clock, self._clock)
         if minutes:
@@ -305,7 +305,7 @@ def check_topic_name(topic: str) -> None:
     except jpype.JException as error:
         raise Inexpressible(f"{topic} is not a topic: {error.getMessage()}") from None
     if space != namespace_of_topic(topic):
-        raise Inexpressible(f"{topic} is parsed as a topic of {space}")
+        raise Inexpressible(f"this release reads {topic} as a topic of the namespace {space}")
 
 
 def replay(

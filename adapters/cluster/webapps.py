@@ -79,7 +79,7 @@ class WebApp:
         kind = config.getType()
         self._context = _Forwarder()
         self._config = _Forwarder()
-        self._present(servlet)
+        self._set_targets(servlet)
         context = self._context.of(kind.getMethod("getServletContext").getReturnType())
         self._config.instead["getServletContext"] = context
         described = field(servlet, "resourceConfig").get(servlet)
@@ -92,10 +92,10 @@ class WebApp:
 
     def serve(self, servlet: Java) -> None:
         """Answer requests for the broker of this servlet from now on."""
-        self._present(servlet)
+        self._set_targets(servlet)
         field(servlet, "webComponent").set(servlet, self._component)
 
-    def _present(self, servlet: Java) -> None:
+    def _set_targets(self, servlet: Java) -> None:
         self._context.target = servlet.getServletContext()
         self._config.target = servlet.getServletConfig()
 

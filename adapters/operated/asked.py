@@ -96,10 +96,10 @@ class AnswerableQuestions:
         return found
 
     def _configuration(self, broker: str) -> JSON | None:
-        """Return the load managers that are configured for a broker.
+        """Return the load manager classes that are configured for a broker; None if none can be
+        read.
 
-        If there is a dynamic setting, the class in broker.conf cannot be read, and None is returned
-        for it.
+        If the class is set dynamically, the class in broker.conf cannot be read, so `conf` is None.
         """
         dynamic, conf = self._state.dynamic.get(MANAGER_SETTING), self._state.classes.get(broker)
         if dynamic is None and not conf:

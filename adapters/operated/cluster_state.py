@@ -55,8 +55,8 @@ class ClusterState:
         return self.look.sight
 
     def managers(self) -> dict[str, str]:
-        """Return the load manager of each broker whose report has a format that shows its load
-        manager.
+        """Return each broker's load manager, as far as the format of the broker's load report shows
+        it.
         """
         shapes = {broker: report_manager(report) for broker, report in self.look.reports.items()}
         return {broker: manager for broker, manager in shapes.items() if manager is not None}

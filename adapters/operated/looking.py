@@ -75,7 +75,7 @@ class ClusterObserver:
         found = [one for one in api.get(f"{ADMIN}/clusters") if one != GLOBAL]
         if cluster is not None and cluster not in found:
             advice = f"choose from {', '.join(found)}" if found else "the broker knows no cluster"
-            raise NoCluster(f"--cluster {cluster}: it is unknown; {advice}")
+            raise NoCluster(f"--cluster {cluster}: there is no such cluster; {advice}")
         if cluster is None and len(found) != 1:
             choice = f"choose a cluster with --cluster: {', '.join(found)}"
             raise NoCluster(choice if found else "the broker knows no cluster")
@@ -139,7 +139,7 @@ class ClusterObserver:
     def _read_broker(self, broker: str, *, reports: bool) -> tuple[frozenset[str] | None, Any, str]:
         """Return a broker's bundles, its load report, and an error text.
 
-        The error text says why one of them could not be read, or is empty.
+        The error text says why the bundles or the report could not be read; otherwise, it is empty.
         """
         base = self._api.url_of(broker)
         held, report, why = None, None, ""

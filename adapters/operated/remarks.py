@@ -50,15 +50,17 @@ def remark_lines(
 
 
 def _distribution_lines(state: ClusterState) -> Iterator[str]:
-    """Yield a line about failure domains, and for each anti-affinity group the domains that serve
-    it.
+    """Yield a line about failure domains, and a line for each anti-affinity group with the domains
+    that serve it.
     """
     sight = state.sight
     domain_of = {broker: name for name, held in sight.domains.items() for broker in held}
     if sight.domains:
         outside = [broker for broker in sight.owners if broker not in domain_of]
-        counts = [f"{one} {counted(len(held), 'broker')}" for one, held in sight.domains.items()]
-        counts += [f"none {counted(len(outside), 'broker')}"] if outside else []
+        counts = [
+            f"{one} with {counted(len(held), 'broker')}" for one, held in sight.domains.items()
+        ]
+        counts += [f"{counted(len(outside), 'broker')} in none"] if outside else []
         yield f"failure domains: {', '.join(counts)}"
     for group, members in sorted(sight.groups.items())[:MAX_ITEMS]:
         serving = [

@@ -20,7 +20,7 @@ class ObservedState:
         settings: the effective values of documented settings.
         domains: each failure domain's brokers.
         groups: each anti-affinity group's namespaces.
-        shed: number of bundles shed by the leader since its election, or None if unknown.
+        shed: number of bundles that the leader has shed since its election; None if it is unknown.
         divided: bundles that have been split since the last observation, with their parts.
     """
 

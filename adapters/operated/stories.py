@@ -96,8 +96,9 @@ def play_story(api: AdminApi, state: ClusterState, case: Mapping[str, Any]) -> J
 def why_unplayable(
     api: AdminApi, state: ClusterState, case: Mapping[str, Any]
 ) -> tuple[str | None, dict[str, str]]:
-    """Return why a story cannot be played, or None, and the settings to change before it is
-    played.
+    """Return the reason why a story cannot be played, and the settings to change before the story.
+
+    The reason is None if the story can be played.
     """
     why = next(filter(None, _reasons_not_to_play(state, case)), None)
     if why:

@@ -92,8 +92,8 @@ class StoryTenant:
 
     def setting(self, name: str, value: str) -> None:
         """Change a setting dynamically. Errors: `NoAnswer`, `CannotUndo`, `ConditionTimeout`."""
-        before = self._dynamic().get(name)
-        kept = before if before is not None else self._in_force(name).pop()
+        before = self._dynamic_values().get(name)
+        kept = before if before is not None else self._values_in_force(name).pop()
         marker = f"{WAS_NOT_DYNAMIC if before is None else WAS_DYNAMIC}{name}={kept}"
         if kept in ("", "null", "Optional.empty") or not NAMESPACE_CHARACTERS.fullmatch(marker):
             raise CannotUndo(f"{name}: its value, {kept or 'empty'}, could not be restored later")
@@ -102,7 +102,7 @@ class StoryTenant:
         self._register_undo(
             f"setting {name}", partial(self._restore_setting, name, kept, unset=before is None)
         )
-        self._set(name, value)
+        self._set_everywhere(name, value)
 
     def undo(self) -> None:
         """Undo all changes, even if some of them raise errors; signals are deferred meanwhile.
@@ -128,7 +128,7 @@ class StoryTenant:
         self._alarm.wait_until(holds, what, SECONDS)
 
     def _register_undo(self, what: str, undone: Callable[[], None]) -> None:
-        """Register the function that undoes a change; do this first, as the change may fail
+        """Register the function that undoes a change; call this before the change, which may fail
         halfway.
         """
         self._undo.append((what, undone))
@@ -159,10 +159,11 @@ class StoryTenant:
             return error.status == NOT_FOUND_STATUS
         return True
 
-    def _set(self, name: str, value: str) -> None:
+    def _set_everywhere(self, name: str, value: str) -> None:
         self.ask(requests.set_dynamic(name, value))
         self.wait_until(
-            lambda: self._in_force(name) == {value}, f"{name}={value} applies at every broker"
+            lambda: self._values_in_force(name) == {value},
+            f"{name}={value} applies at every broker",
         )
 
     def _restore_setting(self, name: str, value: str, *, unset: bool) -> None:
@@ -172,16 +173,16 @@ class StoryTenant:
         afterwards. The former value must be set first, because brokers would otherwise keep the
         story's value.
         """
-        self._set(name, value)
+        self._set_everywhere(name, value)
         if unset:
             self._delete_path(f"{ADMIN}/brokers/configuration/{quote(name)}")
 
-    def _in_force(self, name: str) -> set[str]:
+    def _values_in_force(self, name: str) -> set[str]:
         path = f"{ADMIN}/brokers/configuration/runtime"
         brokers = map(self._api.url_of, self._state.sight.owners)
         return {_without_quotes(str(self._api.get(path, base).get(name, ""))) for base in brokers}
 
-    def _dynamic(self) -> dict[str, str]:
+    def _dynamic_values(self) -> dict[str, str]:
         values: dict[str, str] = self._api.get(f"{ADMIN}/brokers/configuration/values")
         return values
 
@@ -240,12 +241,12 @@ def changes_left_behind(api: AdminApi, state: ClusterState) -> Iterator[str]:
         for tenant in sorted(tenants):
             spaces: list[Any] = api.get(f"{ADMIN}/namespaces/{tenant}")
             domains = [one for one in state.sight.domains if one.startswith(f"{tenant}-")]
-            yield _left_behind(tenant, sorted(map(str, spaces)), sorted(domains))
+            yield _left_behind_text(tenant, sorted(map(str, spaces)), sorted(domains))
     except NoAnswer:
         return
 
 
-def _left_behind(tenant: str, spaces: list[str], domains: list[str]) -> str:
+def _left_behind_text(tenant: str, spaces: list[str], domains: list[str]) -> str:
     parts = [f"tenant {tenant}", *(f"failure domain {one}" for one in domains)]
     for space in spaces:
         name = space.partition("/")[2]

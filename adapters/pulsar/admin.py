@@ -52,12 +52,14 @@ class Admin:
             policies.bundles = bundles_request(bundles)
         with raising_rejections():
             policies = call(self._java, "getDefaultPolicesIfNull", policies)
-            wait_for(call(self._java, self._name(CREATE_METHODS), self._namespace, policies))
+            wait_for(
+                call(self._java, self._existing_method(CREATE_METHODS), self._namespace, policies)
+            )
         return [str(one) for one in policies.bundles.getBoundaries()]
 
     def split(self, part: str, algorithm: str | None, positions: Sequence[int]) -> None:
         """Request the split of a bundle. Errors: `RejectedRequest`."""
-        name = self._name(SPLIT_METHODS)
+        name = self._existing_method(SPLIT_METHODS)
         arguments = list(self._arguments(name, part, algorithm, positions))
         with raising_rejections():
             wait_for(call(self._java, name, *arguments))
@@ -65,7 +67,7 @@ class Admin:
                 if isinstance(one, jpype.JException):
                     raise one
 
-    def _name(self, names: Sequence[str]) -> str:
+    def _existing_method(self, names: Sequence[str]) -> str:
         return next(name for name in names if methods(self._java, name))
 
     def _arguments(

@@ -49,8 +49,8 @@ class Configurations:
         self._types: dict[str, str | None] = {}
 
     def of(self, settings: Mapping[str, Any]) -> Java:
-        """Return a `ServiceConfiguration`; names of unknown settings are ignored, as the release
-        does.
+        """Return a `ServiceConfiguration`; unknown settings are ignored, as the release ignores
+        them.
 
         Errors: `Inexpressible` for a value that the release's field cannot hold.
         """

@@ -47,7 +47,7 @@ class ReleasedHost:
     def _start(self, options: Mapping[str, Any]) -> None:
         folders = [jar for folder in options["folders"] for jar in jvm.jars_in(Path(folder))]
         plugin = [Path(path) for path in options["plugin"]]
-        self._roles_of_class = classes_in(plugin)
+        self._plugged_classes = classes_in(plugin)
         jvm.start_jvm([*plugin, *folders])
 
     def _set_up(self, options: Mapping[str, Any], profile: str) -> None:
@@ -80,7 +80,7 @@ class ReleasedHost:
 
     # Every host is given a profile and readings, but a release needs neither.
     def hello(self, profile: str, readings: Mapping[str, str]) -> dict[str, Any]:  # noqa: ARG002  see above
-        """Return the name, the operations, and the list of stubs.
+        """Return the answer to hello, including the operations and the neutralized settings.
 
         No readings are declared. The options of a run choose the readings by which it is judged:
         those of the documents, or those that `--characterize` finds.
@@ -118,7 +118,7 @@ class ReleasedHost:
                 raise missing from None
             if why := shells.stub_error(error):
                 raise AdapterFailure(f"{ADAPTER_FAILED}{operation}: {why}") from error
-            return {"failed": describe_exception(error, self._roles_of_class)}
+            return {"failed": describe_exception(error, self._plugged_classes)}
         except CannotLoad:
             raise
         except Exception as error:
@@ -129,7 +129,9 @@ class ReleasedHost:
 
 
 def _missing_classes(error: jpype.JException) -> CannotLoad | None:
-    """Return the error to raise if a class that cannot be loaded caused the exception, or None."""
+    """Return the error to raise if the cause of the exception is a class that cannot be loaded,
+    else None.
+    """
     while error is not None:
         missing = jvm.missing_classes(error)
         if missing is not None:
@@ -139,7 +141,7 @@ def _missing_classes(error: jpype.JException) -> CannotLoad | None:
 
 
 def _roles_of_class(strategy: str | None, release: Release) -> dict[str, str]:
-    """Return the roles of a user's own strategy class; empty if there is none. Errors:
+    """Return the roles of a user's own strategy class; empty without such a class. Errors:
     `CannotLoad`.
     """
     return roles_of_strategy(strategy, release.configurations, release.version) if strategy else {}

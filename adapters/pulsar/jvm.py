@@ -66,7 +66,7 @@ def java_class(name: str) -> Java:
 
 
 def missing_classes(error: jpype.JException) -> CannotLoad | None:
-    """Return an error to raise if a class could not be loaded; None if the cause is another one.
+    """Return the error to raise if the exception means that a class could not be loaded, else None.
 
     An exception about a missing class is not an answer of the release.
     """

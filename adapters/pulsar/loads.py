@@ -71,7 +71,7 @@ class LoadParser:
         self._sums = _load_data_class("TimeAverageBrokerData")
         self._bundles = self._map_of(_load_data_class("BundleData"))
         self._brokers = self._map_of(self._local)
-        self._sample_count = self._list_of(java_class(STATISTICS))
+        self._samples_type = self._list_of(java_class(STATISTICS))
         self._assumed_load = _assumed_load()
 
     def local(self, report: Json) -> Java:
@@ -90,9 +90,9 @@ class LoadParser:
         samples.
 
         With `assigned`, owned bundles without samples get the load that the leader assumes for
-        them; without it, they have no data. With `whole`, reports are completed as those of a
-        running broker are, since a strategy may read this: the statistics of the bundles, the
-        number of bundles, and sums.
+        them; without `assigned`, they have no data. With `whole`, brokers also get the data of a
+        running broker that a strategy may read: the statistics of their bundles, the number of
+        bundles, and sums.
         """
         known = {name: self._averages(data) for name, data in bundles.items()}
         written = {
@@ -136,7 +136,7 @@ class LoadParser:
 
     def stats(self, samples: Sequence[Json]) -> Java:
         """Parse a bundle's samples, in order, as `NamespaceBundleStats`."""
-        return self._read(samples, self._sample_count)
+        return self._read(samples, self._samples_type)
 
     def _completed_report(self, report: Json, known: Mapping[str, Json]) -> Json:
         """Return a broker's report, completed with statistics and the number of its bundles.

@@ -1,4 +1,4 @@
-"""Finds the examined release whose answers agree best with those of another release.
+"""Finds the examined release whose answers agree best with those of an unexamined release.
 
 `telling.json` contains the cases and defaults in which examined releases differ, with each
 release's answer. Reasons for refusals and failures are not compared.

@@ -25,7 +25,7 @@ STRATEGY_KINDS = {
 
 
 def roles_of_strategy(asked: str, configurations: Configurations, version: str) -> dict[str, str]:
-    """Return the full name of a strategy class by each of its roles: `shedder`, `placer` or both.
+    """Return the full name of a strategy class for each of its roles: `shedder`, `placer` or both.
 
     For the release's own classes, the short name is enough. Errors: `CannotLoad`.
     """

@@ -70,7 +70,7 @@ class CachedJars:
         try:
             (partial / LIBRARY).mkdir(parents=True)
             fetch(partial / LIBRARY)
-            jars = [_entry(jar) for jar in sorted((partial / LIBRARY).glob("*.jar"))]
+            jars = [_manifest_entry(jar) for jar in sorted((partial / LIBRARY).glob("*.jar"))]
             (partial / MANIFEST).write_text(json.dumps({"jars": jars}, indent=1), "utf-8")
             shutil.rmtree(self.folder, ignore_errors=True)
             partial.rename(self.folder)
@@ -93,7 +93,7 @@ class CachedJars:
             yield
 
 
-def _entry(jar: Path) -> dict[str, str | int]:
+def _manifest_entry(jar: Path) -> dict[str, str | int]:
     now = jar.stat()
     return {
         "name": jar.name,

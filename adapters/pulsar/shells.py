@@ -159,7 +159,7 @@ def stub_error(error: Java) -> str | None:
             return text
         returned = NULL_RETURNED_BY.search(text)
         if returned and returned[2] in UNREPLIED:
-            return f"no stub answers {returned[2]}, {text}"
+            return f"no stub has a reply for {returned[2]}: {text}"
         error = error.getCause()
     return None
 

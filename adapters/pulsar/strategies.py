@@ -95,7 +95,9 @@ def find_strategy(asked: str, kinds: Iterable[str], version: str) -> str:
 
 
 def is_shedder_and_placer(name: str) -> bool:
-    """True if a class is a shedding and a placement strategy, and so plans where bundles go."""
+    """True if a class is both a shedding and a placement strategy, so that it plans where bundles
+    go.
+    """
     return _implements(name, SHEDDING) and _implements(name, PLACEMENT)
 
 

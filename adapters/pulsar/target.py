@@ -49,11 +49,11 @@ class Target:
             if key == "strategy":
                 strategy = value
             elif key == "as":
-                played = _played(value)
+                played = _parse_played(value)
             elif key == "classpath":
                 paths += [Path(one) for one in value.split(os.pathsep)]
             else:
-                name, given = _setting(value)
+                name, given = _parse_setting(value)
                 settings[name] = given
         if played is not None and strategy is None:
             raise BadTarget(
@@ -66,7 +66,7 @@ class Target:
         return cls(release, strategy, found, played, settings)
 
 
-def _played(text: str) -> str:
+def _parse_played(text: str) -> str:
     """Return the short name of the strategy that `as=` names. Errors: `BadTarget`."""
     name = text.rpartition(".")[2]
     if name not in CLAIMABLE_STRATEGIES:
@@ -76,7 +76,7 @@ def _played(text: str) -> str:
     return name
 
 
-def _setting(text: str) -> tuple[str, str]:
+def _parse_setting(text: str) -> tuple[str, str]:
     """Parse name and value; an empty value means the release's default.
 
     Errors: `BadTarget`.

@@ -29,8 +29,9 @@ class NextAnswers:
     def next_answer(
         self, question: Mapping[str, Any], choices: int, draw: Callable[[], str | None]
     ) -> str | None:
-        """Return the next of the answers that `draw` can return; `draw` is called until all are
-        known.
+        """Return the next of the answers that `draw` can return, at most `choices` different ones.
+
+        To find them, `draw` is called until all of them are known.
         """
         given = {draw()}
         asks = 1

@@ -60,7 +60,7 @@ class NeutralSetting:
 @cache
 def releases() -> Mapping[str, KnownRelease]:
     """Return the examined releases, which have data files, oldest first."""
-    found = [_known(file) for file in RELEASES.glob("*.yaml")]
+    found = [_read_release(file) for file in RELEASES.glob("*.yaml")]
     return {one.version: one for one in sorted(found, key=lambda one: version_key(one.version))}
 
 
@@ -71,16 +71,16 @@ def unconditional_defaults(documented: Mapping[str, Any]) -> dict[str, Any]:
 
 def neutral_settings(documented: Collection[str]) -> tuple[NeutralSetting, ...]:
     """Return the settings to switch off, except those that have a documented default."""
-    return tuple(one for one in _neutral() if one.name not in documented)
+    return tuple(one for one in _all_neutral_settings() if one.name not in documented)
 
 
 @cache
-def _neutral() -> tuple[NeutralSetting, ...]:
+def _all_neutral_settings() -> tuple[NeutralSetting, ...]:
     data = yaml.safe_load(NEUTRAL.read_text("utf-8"))
     return tuple(NeutralSetting(name, one["value"], one["reason"]) for name, one in data.items())
 
 
-def _known(file: Path) -> KnownRelease:
+def _read_release(file: Path) -> KnownRelease:
     data = yaml.safe_load(file.read_text("utf-8"))
     if data["version"] != file.stem:
         raise ValueError(f"{file}: it says version {data['version']}")
@@ -115,8 +115,8 @@ def downloadable_release(version: str) -> KnownRelease | None:
 def closest_examined(version: str) -> str:
     """Return the closest examined release.
 
-    This is the first examined release of the same line, such as 3.0. If there is none, it is the
-    next later release, or else the last one.
+    This is the first examined release of the same line, such as 3.0. If the line has none, it is
+    the next later release; if there is no later release, it is the latest.
     """
     wanted, known = version_key(version)[0], [*releases()]
     alike = [one for one in known if version_key(one)[0][:2] == wanted[:2]]

@@ -157,7 +157,8 @@ def _destination(chosen: PlanBasis, known: Sequence[str]) -> Column:
 def _unload_details(known: bool) -> tuple[Column, Column, Column]:
     """Return an unloaded bundle's position, its destination, and the cycle's state.
 
-    If the strategy is not `known`, destination and state are null.
+    `known` is true if the documents describe TransferShedder; otherwise, destination and state are
+    null.
     """
     none = F.lit(None).cast("string")
     if not known:
@@ -203,7 +204,7 @@ def _depends_on_movable(chosen: PlanBasis, known: Sequence[str]) -> Column:
 
 
 def _missing_settings(chosen: PlanBasis) -> Column:
-    """Return text that names the settings without a value on which the answer depends.
+    """Return text that names the settings on which the answer depends and that have no value.
 
     It is null if there are no such settings.
     """

@@ -21,7 +21,8 @@ SAMPLE_NUMBER = "_nth"
 class Timeline:
     """The time order of samples and observations.
 
-    `keys` are the columns that identify a series, `order` the columns to order it by.
+    `keys` are the columns that identify a series, and `order` those to order it by. Methods take
+    `more` columns that identify a series.
     """
 
     keys: Sequence[str]
@@ -89,7 +90,7 @@ def _running_sums(timeline: Timeline) -> Column:
 
 
 def running_sum_of(name: str) -> Column:
-    """Return the sum of a rate over all samples so far, for columns in `of_sums` of `averages`."""
+    """Return the sum of a rate over all samples so far, for use in the `of_sums` of `averages`."""
     whole, rest = F.col(f"_sums.{name}"), F.col(f"_sums.{name}_rest")
     return F.coalesce(whole.cast("double") + rest, constant_double(0))
 
@@ -217,7 +218,8 @@ def averages(
     Further window columns cost little here: those in `beside` use the given columns, and those in
     `of_sums` may also use `SAMPLE_NUMBER` and `running_sum_of`. `others` are further alternatives
     of the reading `window`, keyed by a prefix for the names of their averages. `most` is the
-    largest number of samples of a bundle, if known; less is computed if it is small.
+    largest number of samples of a bundle, or None if that is unknown; if it is small, less is
+    computed.
     """
     timeline, given = Timeline(tuple(keys), tuple(order)), rows.columns
     sample = F.col(RATE_FIELDS[0]).isNotNull()

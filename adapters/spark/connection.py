@@ -36,8 +36,8 @@ MAX_HELD_CHARACTERS = 160_000_000
 """Number of characters of JSON after which memory is freed.
 
 Java keeps the cases of a job until Python has collected the objects that refer to the job's plan.
-Without help, Python collects them only after hours. A default run has fewer characters, so it needs
-no such collection: while the cases of a run exist, a collection stops all threads for seconds.
+Without help, Python collects them only after hours. The number is larger than that of a default
+run, because a collection stops all threads for seconds while the cases of a run exist.
 """
 
 MAX_JOBS = 2

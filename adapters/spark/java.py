@@ -138,7 +138,9 @@ class JavaProcess:
     """Python's own interval between thread switches, restored when no session is left."""
 
     _free: Callable[[], None] | None = None
-    """Function that frees the Java objects whose freeing is deferred; None if none is deferred."""
+    """Function that frees the Java objects whose freeing is deferred; None if no freeing is
+    deferred.
+    """
 
     def launch(
         self, master: str, more: Mapping[str, str], modules: Sequence[str] = ("pyspark.sql",)

@@ -43,7 +43,8 @@ SCORE_FUNCTIONS: Mapping[str, Callable[[Column, Column, Column], Column]] = {
     "plain": lambda rate, _distance, _added: rate,
     "weighted-with-bundle": lambda rate, distance, added: F.try_divide(rate + added, distance),
 }
-"""Functions that return the score, or null at the threshold, by alternative of `placement-score`.
+"""Functions that return a broker's score, by alternative of `placement-score`; a score that depends
+on the distance to the threshold is null if the distance is 0.
 
 [PLACE-02]
 """
@@ -98,7 +99,7 @@ def candidates_by_plan(candidates: Column, overloaded: Column, plan: Column) -> 
 
 
 def first_choice(best: Column, by_chance: Column, turn: Column) -> Column:
-    """Return the first broker of `best` or, if the choice is random, each of `best` in turn.
+    """Return the first broker of `best` or, if the choice is random, the one whose turn it is.
 
     `turn` is the number of the question, so repeating a question gives the next broker. [PLACE-05]
     """

@@ -51,7 +51,7 @@ def answers(rows: Sequence[JSON], ask: Ask) -> list[JSON]:
 def _usages_by_cycle(rows: Sequence[JSON], ask: Ask) -> list[list[dict[str, float]]]:
     """Return, for each case, each broker's weighted usage in each cycle.
 
-    It is empty if the strategy does not need it or a weight is unknown.
+    A cycle has no usages if the strategy does not need them or a weight is unknown.
     """
     places = [
         (number, place, broker, {"settings": row["settings"], "weighted": True, "broker": report})

@@ -92,7 +92,9 @@ class Spark:
                 run_within(END_SECONDS, one.interruptAll)
 
     def defer_freeing(self) -> None:
-        """Defer freeing Java objects until a user releases this session or another one starts."""
+        """Defer freeing Java objects until a user releases this session, or until another session
+        starts.
+        """
         if self.log is not None:
             JAVA.defer_freeing()
 

@@ -41,7 +41,8 @@ NO_LIMIT = float("inf")
 
 
 def in_force(given: Column, names: Iterable[str], defaults: Mapping[str, Any]) -> Column:
-    """Return a struct of the settings that apply; null for a setting without a value and a default.
+    """Return a struct of the settings that apply; null for a setting that has neither a value nor a
+    default.
 
     A setting that the documents do not describe has its default, or is null: a value given for it
     has no effect. `given` maps names to values as text.

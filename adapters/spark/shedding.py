@@ -11,7 +11,7 @@ Brokers also have:
     strategy    class name, without Pulsar's own package
     percent     struct of the usage of each resource (`usage.percents_of_limits`)
     history     array of earlier usages in weighted percent, oldest first; or, in its place,
-                `smoothed`, the usage smoothed over all of them and the present one
+                `smoothed`, the usage smoothed over the earlier usages and the present one
     carries     struct of the broker's load: `messages` and `bytes` per second
 
 Bundles also have:
@@ -22,7 +22,7 @@ Bundles also have:
 
 Brokers may have:
 
-    least       bytes per second that ThresholdShedder must exceed; null without this limit
+    least       bytes per second that ThresholdShedder's unloads must exceed; null without a minimum
     earlier     earlier cycles, for AvgShedder; or
     streak      what AvgShedder needs of earlier cycles; see `average`
 

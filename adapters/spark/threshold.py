@@ -74,7 +74,7 @@ RELIEVES_IDLE: Mapping[str, Callable[[Column, Column, Column], Column]] = {
     "some": lambda place, _above, _need: place == 1,
     "enough": lambda place, above, need: (place == 1) | (above < need),
 }
-"""Functions that are true if a bundle is shed for an idle broker, by alternative of
+"""Functions that are true if a bundle is shed because another broker is idle, by alternative of
 `lower-boundary-amount`.
 
 [THRESHOLD-13]

@@ -57,7 +57,9 @@ LOAD_SCHEMA = "load double, traffic double"
 MOVES_SCHEMA = "array<struct<source string, target string, amount double, bundles array<string>>>"
 
 MAX_UNDERLOAD_SHARE = 0.5
-"""Maximum share of the mean load below which a broker is underloaded. [TRANSFER-04]"""
+"""Share of the mean load below which a broker is underloaded; a small target deviation makes this
+share smaller. [TRANSFER-04]
+"""
 
 
 def runs_extensible(settings: Column) -> Column:
@@ -204,7 +206,7 @@ def _move(source: Column, target: Column, filled: Column) -> Column:
 
 
 def _traffic_to_equalize(source: Column, target: Column) -> Column:
-    """Return the traffic whose move makes the loads of two brokers equal. [TRANSFER-09]"""
+    """Return the traffic that must move to make the loads of two brokers equal. [TRANSFER-09]"""
     high, low = source["load"], target["load"]
     return or_zero(F.try_divide(source["traffic"] * (high - low), high * constant_double(2)))
 

@@ -77,7 +77,8 @@ def mix_or_null(was: Column, seen: Column, kept: Column) -> Column:
 
 
 def nic_speed(override: Column, reported: Column) -> Column:
-    """Return a network interface's speed in Gbit/s: the override if set, else the reported one.
+    """Return a network interface's speed in Gbit/s: the override if it is set, else the reported
+    speed.
 
     [USAGE-05 … 07]
     """

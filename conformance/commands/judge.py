@@ -50,9 +50,9 @@ def run(args: argparse.Namespace) -> int:
     """Judge or characterize implementations; return the exit status."""
     left_out: list[str] = []
     if not args.conformance_adapter:
-        from pulsar_conformance.adapters.bundled import runnable_samples
+        from pulsar_conformance.adapters.bundled import runnable_adapters
 
-        args.conformance_adapter, left_out = runnable_samples()
+        args.conformance_adapter, left_out = runnable_adapters()
     out = Path(args.conformance_out)
     there = next(one for one in (out, *out.absolute().parents) if one.exists())
     if not there.is_dir():

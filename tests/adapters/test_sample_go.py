@@ -13,7 +13,7 @@ from pulsar_conformance.adapters.bundled import (
     BUNDLED_SAMPLES,
     NotBuilt,
     build_if_changed,
-    runnable_samples,
+    runnable_adapters,
 )
 from pulsar_conformance.adapters.cache import CACHE_VARIABLE
 from pulsar_conformance.adapters.names import connect
@@ -58,12 +58,12 @@ def go(tmp_path, monkeypatch):
 def test_which_go_will_do(go, version, said):
     go(version, "exit 1")
     assert BUNDLED_SAMPLES["go"].why_not_runnable() == said
-    assert ("sample:go" in runnable_samples()[0]) == (said is None)
+    assert ("sample:go" in runnable_adapters()[0]) == (said is None)
 
 
 def test_without_go_it_is_left_out_and_why(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
-    adapters, left_out = runnable_samples()
+    adapters, left_out = runnable_adapters()
     assert "sample:go" not in adapters
     assert "sample:go: it needs go 1.21 or newer, which is not on PATH" in left_out
 

@@ -12,7 +12,7 @@ from threading import Lock
 
 import pytest
 from pulsar_conformance.adapters import AdapterError, programs
-from pulsar_conformance.adapters.bundled import runnable_samples
+from pulsar_conformance.adapters.bundled import runnable_adapters
 from pulsar_conformance.adapters.names import connect
 from pulsar_conformance.adapters.spark import background, session
 from pulsar_conformance.adapters.spark.connection import (
@@ -112,7 +112,7 @@ def test_no_java_at_all(installed, monkeypatch, tmp_path):
 
 def test_a_default_run_says_why_it_leaves_spark_out(installed):
     installed(None)
-    adapters, left_out = runnable_samples()
+    adapters, left_out = runnable_adapters()
     assert "spark" not in adapters
     assert any(why.startswith("spark: it needs PySpark 4") for why in left_out)
 

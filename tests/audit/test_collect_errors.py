@@ -128,7 +128,7 @@ def test_tls_is_not_left_for_plain_http():
 def test_another_cluster_than_there_is(cluster, tmp_path, capsys):
     words = ["collect", cluster.url, "--output", str(tmp_path), "--cluster", "us-1"]
     assert main(words) == 2
-    assert "--cluster us-1: it is unknown; choose from eu-1" in capsys.readouterr().err
+    assert "--cluster us-1: there is no such cluster; choose from eu-1" in capsys.readouterr().err
 
 
 def test_a_folder_that_cannot_be_written(cluster, tmp_path, capsys):

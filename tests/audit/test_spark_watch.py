@@ -93,7 +93,7 @@ def test_until_it_is_interrupted(cluster, tmp_path):
     [
         (["--spark", "foo"], "'foo' is not a Spark target"),
         (["--reading", "overload-amount"], "write NAME=VALUE"),
-        (["--cluster", "us"], "--cluster us: it is unknown; choose from eu-1"),
+        (["--cluster", "us"], "--cluster us: there is no such cluster; choose from eu-1"),
         ([], "nothing listens there"),
     ],
 )

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from pulsar_conformance.adapters import AdapterError, Connection, Limits
 from pulsar_conformance.adapters.arguments import ADAPTER_HELP, DEFAULT_PROFILE
-from pulsar_conformance.adapters.bundled import runnable_samples
+from pulsar_conformance.adapters.bundled import runnable_adapters
 from pulsar_conformance.adapters.names import connect
 from pulsar_conformance.adapters.programs import spark_problem
 from pulsar_conformance.adapters.spark import session
@@ -51,7 +51,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _engines(args: argparse.Namespace) -> Iterator[str]:
     """Yield lines on the cases per second of each implementation."""
-    adapters, left_out = (args.adapter, []) if args.adapter else runnable_samples()
+    adapters, left_out = (args.adapter, []) if args.adapter else runnable_adapters()
     connections: dict[str, Connection] = {}
     try:
         for adapter in dict.fromkeys(adapters):

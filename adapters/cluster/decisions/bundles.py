@@ -25,7 +25,9 @@ The boundaries of these bundles must fit into one metadata node.
 def create(leader: AskedLeader, case: Case) -> Answer:
     """Return the boundaries of a new namespace."""
     if (case["bundles"] or 0) > MAX_NEW_BUNDLES:
-        raise Unsupported(f"more than {MAX_NEW_BUNDLES} bundles")
+        raise Unsupported(
+            f"the boundaries of more than {MAX_NEW_BUNDLES} bundles do not fit into a metadata node"
+        )
     leader.begin(case["settings"])
     leader.create_tenants([NAMESPACE])
     leader.ask(requests.create_namespace(NAMESPACE, case["bundles"]))

@@ -51,7 +51,7 @@ class AskedLeader:
         self._requests: RequestRecorder | None = None
         self._question: Mapping[str, Any] | None = None
         self.remembered: Any = None
-        """The result of the last question, `_question`."""
+        """The result of the last question, which is stored in `_question`."""
 
     def begin(self, settings: Mapping[str, Any], brokers: Iterable[str] = ()) -> None:
         """Start the first of these brokers as leader, and register the others without starting
@@ -93,7 +93,9 @@ class AskedLeader:
 
     @cached_property
     def _default_weights_by_name(self) -> Mapping[str, float]:
-        """The default weights of the resources that have one in this release."""
+        """The release's default of each setting in `NEUTRAL`, without the settings that it does not
+        have.
+        """
         usual = {name: self.release.configurations.default(name) for name in NEUTRAL}
         return {name: float(value) for name, value in usual.items() if value is not None}
 

@@ -20,8 +20,10 @@ NAMESPACES = f"{ADMIN}/namespaces/"
 
 @dataclass(frozen=True)
 class RecordedRequest:
-    """A request to `unload` or `split` a bundle; `unload` is true if the parts of a split are
-    unloaded.
+    """A request to unload or to split a bundle.
+
+    `what` is `unload` or `split`. `unload` is true if the request demands to unload the parts of
+    the split.
     """
 
     what: str

@@ -32,9 +32,9 @@ def candidates(leader: AskedLeader, case: Case) -> Answer:
 
 
 def _boundaries_by_namespace(case: Case) -> Iterable[tuple[str, list[str]]]:
-    """Yield each namespace with its boundaries.
+    """Yield each namespace with boundaries of as many bundles as the case gives.
 
-    The case gives the number of bundles. The reported bundles are among them if they fit.
+    The bundles in brokers' reports are among them if this number is large enough.
     """
     parts: dict[str, list[tuple[int, int]]] = {name: [] for name in case["namespaceBundles"]}
     for report in case["brokers"].values():
@@ -47,7 +47,9 @@ def _boundaries_by_namespace(case: Case) -> Iterable[tuple[str, list[str]]]:
 
 
 def boundaries_including(owned: Iterable[tuple[int, int]], count: int) -> list[str]:
-    """Return the boundaries of `count` bundles, which include the owned bundles if they fit."""
+    """Return the boundaries of `count` bundles; the owned ones are among them if `count` is large
+    enough.
+    """
     first, last = int(FIRST, 16), int(LAST, 16)
     cuts = {first, last, *(end for part in owned for end in part)}
     if len(cuts) - 1 > count:

@@ -34,8 +34,8 @@ LOOKUP_MILLIS = 2**31
 def applied(release: Release, case: Case) -> Answer:
     """Return the states that the resolver accepts, and the results of lookups after them.
 
-    Errors: `Unsupported` without the extensible load manager, and for lookups in releases whose
-    channel reads the topic itself.
+    Errors: `Unsupported` for a release without the extensible load manager, and for lookups in a
+    release whose channel reads the topic itself.
     """
     resolver = next(filter(class_exists, RESOLVERS), None)
     if resolver is None:

@@ -39,7 +39,9 @@ CHANGES = {
     "simple": {"lastBundleGains": "bundleGains", "lastBundleLosses": "bundleLosses"},
     "modular": {"lastBundleGains": "lastBundleGains", "lastBundleLosses": "lastBundleLosses"},
 }
-"""The protocol's fields for bundles gained and lost, each with its name in the report's class."""
+"""The protocol's fields for bundles gained and lost, with their names in each load manager's
+reports.
+"""
 
 
 def read(_release: Release, case: Case) -> Answer:

@@ -76,7 +76,7 @@ def split(release: Release, case: Case) -> Answer:
 
 
 def _topic_stats(case: Case) -> Java:
-    """Return the statistics of topics, as the broker service of their broker keeps them."""
+    """Return the statistics of topics in the form in which a broker service keeps them."""
     found = java_class("java.util.HashMap")()
     for topic in case["topics"]:
         stats = java_class(STATISTICS)()

@@ -8,7 +8,14 @@ from typing import Any
 
 import jpype
 from pulsar_conformance.adapters.pulsar.configuration import resource_weight
-from pulsar_conformance.adapters.pulsar.jvm import Java, class_exists, field, java_class, java_list
+from pulsar_conformance.adapters.pulsar.jvm import (
+    Java,
+    capitalized,
+    class_exists,
+    field,
+    java_class,
+    java_list,
+)
 from pulsar_conformance.adapters.pulsar.loads import RESOURCES, broker_id, broker_name
 from pulsar_conformance.adapters.pulsar.namespaces import divide
 from pulsar_conformance.adapters.pulsar.operations import whole_placement
@@ -48,7 +55,7 @@ def asks_for_transfer(case: Case) -> bool:
 
 
 def unloads(release: Release, case: Case, cycles: Sequence[Case], now: int) -> list[list[Case]]:
-    """Return the unloads of consecutive cycles, all of which run at the time `now` in milliseconds.
+    """Return the unloads of consecutive cycles; every cycle runs at the time `now` in milliseconds.
 
     Errors: `Unsupported`.
     """
@@ -74,7 +81,7 @@ class _TransferCycles:
         cycle.
         """
         self._available: Sequence[str] = ()
-        self._scheduler = self._scheduled(self._shedder(cycles))
+        self._scheduler = self._create_scheduler(self._shedder(cycles))
 
     def unload(self, seen: Case, minutes: float, now: int) -> list[Case]:
         """Run a cycle `minutes` minutes after the first cycle, and return its unloads."""
@@ -98,7 +105,7 @@ class _TransferCycles:
         for one in self._decided:
             self._unloaded_at_minute["Bundles"][str(one.serviceUnit())] = minutes
             self._unloaded_at_minute["Brokers"][str(one.sourceBroker())] = minutes
-        return sorted(map(_written, self._decided), key=lambda one: _order(seen, one))
+        return sorted(map(_unload_as_json, self._decided), key=lambda one: _sort_key(seen, one))
 
     def _map(self, what: str) -> Java:
         return field(self._scheduler, f"recentlyUnloaded{what}").get(self._scheduler)
@@ -106,7 +113,7 @@ class _TransferCycles:
     def _set_loads(self, seen: Case, now: int) -> None:
         """Set the brokers' load data and top bundles."""
         self._loads = {
-            broker_id(name): self._updated(name, report, now)
+            broker_id(name): self._updated_load_data(name, report, now)
             for name, report in seen["brokers"].items()
         }
         self._top = {
@@ -114,7 +121,7 @@ class _TransferCycles:
             for name, report in seen["brokers"].items()
         }
 
-    def _updated(self, name: str, report: Case, now: int) -> Java:
+    def _updated_load_data(self, name: str, report: Case, now: int) -> Java:
         """Return a broker's load data, which the release computes from the broker's previous load
         data.
         """
@@ -130,8 +137,8 @@ class _TransferCycles:
             for resource in RESOURCES:
                 shown = resource in one
                 unused = java_class("org.apache.pulsar.policies.data.loadbalancer.ResourceUsage")()
-                value = getattr(local, f"get{_capital(resource)}")() if shown else unused
-                getattr(used, f"set{_capital(resource)}")(value)
+                value = getattr(local, f"get{capitalized(resource)}")() if shown else unused
+                getattr(used, f"set{capitalized(resource)}")(value)
             rates = (f"getMsg{kind}" for kind in RATES)
             amounts = [float(getattr(local, name)()) for name in rates]
             count = len(report.get("bundles", ()))
@@ -153,7 +160,7 @@ class _TransferCycles:
         top.update(stats, getattr(self._configuration, MAX_REPORTED_BUNDLES_GETTER)())
         return field(top, "loadData").get(top)
 
-    def _scheduled(self, shedder: Java) -> Java:
+    def _create_scheduler(self, shedder: Java) -> Java:
         kind = java_class(SCHEDULER).class_
         [made] = [one for one in kind.getDeclaredConstructors() if one.getParameterCount() == 8]
         made.setAccessible(True)
@@ -165,7 +172,7 @@ class _TransferCycles:
                 "isChannelOwnerAsync": lambda: completed_future(
                     java_class("java.lang.Boolean").TRUE
                 ),
-                "publishUnloadEventAsync": self._tell,
+                "publishUnloadEventAsync": self._record_unload,
             },
         )
         manager = self._service.shells.stub_of(f"{EXTENSIONS}manager.UnloadManager")
@@ -173,7 +180,7 @@ class _TransferCycles:
         parts = (self._service.pulsar, None, manager, self._context(), channel, shedder)
         return made.newInstance(*parts, counter, metrics)
 
-    def _tell(self, unload: Java) -> Java:
+    def _record_unload(self, unload: Java) -> Java:
         self._decided.append(unload)
         return completed_future(None)
 
@@ -183,7 +190,9 @@ class _TransferCycles:
             f"{EXTENSIONS}BrokerRegistry",
             dict={
                 "getAvailableBrokersAsync": lambda: completed_future(java_list(self._available)),
-                "getAvailableBrokerLookupDataAsync": lambda: completed_future(self._looked_up()),
+                "getAvailableBrokerLookupDataAsync": lambda: completed_future(
+                    self._registrations()
+                ),
             },
         )
         loads, top = _store(lambda: self._loads), _store(lambda: self._top)
@@ -197,10 +206,10 @@ class _TransferCycles:
             },
         )
 
-    def _looked_up(self) -> Java:
+    def _registrations(self) -> Java:
         found = java_class("java.util.HashMap")()
         for name in self._available:
-            found.put(name, _registered(name))
+            found.put(name, _registration(name))
         return found
 
     def _shedder(self, cycles: Sequence[Case]) -> Java:
@@ -246,10 +255,6 @@ class _TransferCycles:
 RATES = ("ThroughputIn", "ThroughputOut", "RateIn", "RateOut")
 
 
-def _capital(name: str) -> str:
-    return name[0].upper() + name[1:]
-
-
 def _store(data: Callable[[], Mapping[str, Java]]) -> Java:
     """Return a load data store with the content that `data` returns whenever the store is read."""
 
@@ -275,7 +280,7 @@ def _ranges(seen: Case) -> dict[str, list[str]]:
     return found
 
 
-def _registered(name: str) -> Java:
+def _registration(name: str) -> Java:
     """Return a broker's registration, which offers persistent and non-persistent topics."""
     [made] = java_class(f"{EXTENSIONS}data.BrokerLookupData").class_.getDeclaredConstructors()
     values = {
@@ -288,7 +293,7 @@ def _registered(name: str) -> Java:
     return made.newInstance(*[values[kind] for kind in kinds])
 
 
-def _written(unload: Java) -> Case:
+def _unload_as_json(unload: Java) -> Case:
     to = unload.destBroker().orElse(None)
     named = {} if to is None else {"to": broker_name(to)}
     return {
@@ -298,7 +303,7 @@ def _written(unload: Java) -> Case:
     }
 
 
-def _order(seen: Case, unload: Case) -> tuple[int, float, str]:
+def _sort_key(seen: Case, unload: Case) -> tuple[int, float, str]:
     """Return the sort key of an unload, in the strategy's order: by broker, then by traffic."""
     rates = seen["bundles"].get(unload["bundle"], {}).get("shortTermData", {})
     carried = rates.get("msgThroughputIn", 0) + rates.get("msgThroughputOut", 0)

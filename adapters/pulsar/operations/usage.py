@@ -26,18 +26,18 @@ Measure = Callable[[Java], float]
 
 WEIGHTED = "getMaxResourceUsageWithWeight"
 WEIGHTS = ("CPU", "Memory", "DirectMemory", "BandwidthIn", "BandwidthOut")
-"""Names of the weights in the order of the method's parameters.
+"""Names of the weights, in the order of the parameters of the method that computes weighted usage.
 
-From 3.0 on, strategies call a method without the weight of memory. The older method still exists,
-so the method with fewer parameters is called.
+From 3.0 on, strategies call a variant of the method without the weight of memory. The older variant
+still exists, so the one with fewer parameters is called.
 """
 
 
 def maximum(release: Release, case: Case) -> Answer:
     """Return the busiest resource's usage in percent, as the release's strategies compute it.
 
-    A release does not name the resource. The answer therefore names a resource that alone has this
-    usage.
+    A release does not name the resource. The answer therefore names a resource for which the
+    release computes the same usage from a report without other resources.
     """
     measure = _measure(release, case)
     most = measure(release.loads.local(case["broker"]))
@@ -68,7 +68,7 @@ def _measure(release: Release, case: Case) -> Measure:
 
 @cache
 def counts_heap_memory() -> bool:
-    """True if the weighted usage includes heap memory, as determined from the parameters."""
+    """True if weighted usage includes heap memory, according to the parameters of its method."""
     local = java_class("org.apache.pulsar.policies.data.loadbalancer.LocalBrokerData")
     found = methods(local, WEIGHTED)
     return bool(found) and int(found[0].getParameterCount()) == len(WEIGHTS)
@@ -76,7 +76,7 @@ def counts_heap_memory() -> bool:
 
 @cache
 def _always_weighted() -> bool:
-    """True if OverloadShedder also uses the weighted maximum, as determined from its bytecode."""
+    """True if OverloadShedder also uses the weighted maximum, according to its bytecode."""
     loader = java_class("java.lang.ClassLoader").getSystemClassLoader()
     stream = loader.getResourceAsStream(OVERLOAD)
     if stream is None:

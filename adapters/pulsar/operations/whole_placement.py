@@ -76,7 +76,9 @@ STRATEGIES: Mapping[str, StrategyMaker] = {
     "placementStrategy": created_placement_strategy,
     "sheddingExcludedNamespaceSelectionStrategy": lambda _configuration: java_class(ROUND_ROBIN)(),
 }
-"""Functions that create the placement strategies of a manager, by the field that holds each."""
+"""Functions that create the placement strategies of a manager, by the field that holds the
+strategy.
+"""
 
 StrategyCall = tuple[StrategyMaker, tuple[Java, ...]]
 """A call of a strategy: the function that creates it, and the call's arguments.
@@ -152,7 +154,7 @@ class DrawnAssignment:
 def next_choice(
     release: Release, assignment: DrawnAssignment, case: Case, name: Callable[[str], str]
 ) -> Answer:
-    """Return the next of the possible random choices, and all candidates.
+    """Return the next of the brokers that the manager may choose at random, and all candidates.
 
     `name` returns the case's name for the ID of a broker.
     """

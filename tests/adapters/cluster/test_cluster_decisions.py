@@ -104,7 +104,9 @@ def test_a_namespace_is_made(cluster, simple):
 
 def test_a_namespace_of_very_many_bundles_is_not_made(cluster):
     answer = decided(cluster, "bundles.create", bundles=100_000, settings={})
-    assert answer == {"unsupported": "more than 65536 bundles"}
+    assert answer == {
+        "unsupported": "the boundaries of more than 65536 bundles do not fit into a metadata node"
+    }
 
 
 def test_a_topic_lies_where_its_hash_does(cluster):

@@ -85,5 +85,5 @@ def test_a_story_about_the_strategy_of_another_manager_is_declined(cluster):
     said = "the extensible load manager sheds only with TransferShedder, but the story uses"
     assert declined(cluster, "OverloadShedder") == f"{said} OverloadShedder"
     with connect(MODULAR, PROFILE, {}) as modular:
-        said = "TransferShedder belongs to the extensible load manager"
+        said = "only the extensible load manager sheds with TransferShedder"
         assert declined(modular, SETTINGS[STRATEGY]) == said

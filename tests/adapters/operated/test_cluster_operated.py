@@ -123,7 +123,7 @@ def test_what_no_question_asks_is_reported(cluster, judged):
     _, _, said = judged("--rules", "BUNDLE-01")
     assert f"eu-1: 2 brokers, {one} leads; 2 bundles owned, in 1 user namespace" in said
     assert "eu-1: bundle shop/eu/0x00000000_0x80000000 has several owners: " in said
-    assert "eu-1: failure domains: north 1 broker, none 1 broker" in said
+    assert "eu-1: failure domains: north with 1 broker, 1 broker in none" in said
     assert "group apart: 1 namespace, served by 2 brokers (1 in no domain, 1 in north)" in said
     assert (
         "settings that differ from the documented defaults (in brackets): "

@@ -60,7 +60,7 @@ NULL = (
 
 def test_a_null_that_no_stand_in_replied_is_the_adapters(monkeypatch):
     monkeypatch.setattr(shells, "UNREPLIED", {"PulsarService.getAdvisor"})
-    assert "no stub answers PulsarService.getAdvisor" in shells.stub_error(
+    assert "no stub has a reply for PulsarService.getAdvisor" in shells.stub_error(
         raised("CompletionException", cause=raised(NULL.format("getAdvisor")))
     )
     assert shells.stub_error(raised(NULL.format("getOther"))) is None

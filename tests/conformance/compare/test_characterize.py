@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 from pulsar_conformance import specs
-from pulsar_conformance.adapters.bundled import runnable_samples
+from pulsar_conformance.adapters.bundled import runnable_adapters
 from pulsar_conformance.adapters.reference import ReferenceConnection
 from pulsar_conformance.conformance.catalogue import aims_by_reading
 from pulsar_conformance.conformance.commands.main import main
@@ -287,7 +287,7 @@ def test_every_name_is_shown_whole(capsys):
     assert told == undecided
 
 
-@pytest.mark.parametrize("adapter", one_in(4, runnable_samples()[0][1:]))
+@pytest.mark.parametrize("adapter", one_in(4, runnable_adapters()[0][1:]))
 def test_a_sample_follows_what_it_says(adapter):
     implementation = Implementation(adapter, PROFILE, {})
     try:
