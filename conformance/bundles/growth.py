@@ -9,6 +9,7 @@ from random import Random
 from typing import Any
 
 from hypothesis import strategies as st
+from pulsar_conformance.conformance.bundles.draw_splits import DEFAULT_ALGORITHM
 from pulsar_conformance.conformance.bundles.operations import SPLIT_CANDIDATES, Candidates, exceeds
 from pulsar_conformance.conformance.common.check import Expect
 from pulsar_conformance.conformance.common.trial import Json, Trial
@@ -27,6 +28,7 @@ from pulsar_conformance.reference.candidates import (
 from pulsar_conformance.reference.context import UNLIMITED
 from pulsar_conformance.reference.numbers import plain
 from pulsar_conformance.reference.ranges import namespace_of
+from pulsar_conformance.reference.splitting import RANGE, TOPICS
 
 LIMITS: Mapping[str, float] = {
     MAX_TOPICS: 1000,
@@ -68,6 +70,9 @@ ONE_IS_A_STEP = 2**40
 
 DEFAULT_MOST = 128
 """Default maximum number of bundles of a namespace."""
+
+ALGORITHM_NAMED = 0.2
+"""Share of cases that name the default algorithm of splits, on which no split depends here."""
 
 threshold_sets = st.sampled_from(
     (LIMITS, LIMITS, LOW_LIMITS, ABOVE_32_BITS, ABOVE_53_BITS, ZERO_LIMITS, *ABOUT_ASSUMED)
@@ -152,7 +157,7 @@ def _draw_growth(
         brokers[f"broker-{index + 1}"] = {"bundles": mine, "lastStats": stats}
     named = {name: value for name, value in chosen.items() if value != LIMITS[name]}
     limit = {} if most is None else {MAX_BUNDLES: most}
-    case = {
+    case: Json = {
         "settings": {**named, **limit, **settings},
         "leader": True,
         "brokers": brokers,
@@ -161,6 +166,8 @@ def _draw_growth(
             random, bundles, growing, room, DEFAULT_MOST if most is None else most
         ),
     }
+    if random.random() < ALGORITHM_NAMED:
+        case["settings"][DEFAULT_ALGORITHM] = random.choice((RANGE, TOPICS))
     return Trial.of("bundles.split_candidates", case)
 
 
@@ -381,9 +388,7 @@ def a_single_topic_stays_whole(case: Growth, answer: Candidates, expect: Expect)
 
 @SPLIT_CANDIDATES.check("SPLIT-26", draws=automatic_splits())
 def two_topics_over_a_limit_are_split(case: Growth, answer: Candidates, expect: Expect) -> None:
-    """A bundle with two topics that exceeds a limit is split if its namespace may have more
-    bundles.
-    """
+    """A bundle with two topics over a limit is split if its namespace may have more bundles."""
     expect.given(case.enabled, "automatic splits are switched on")
     expect.given(len(case.case["brokers"]) >= FEWEST_BROKERS, "two brokers are up")
     full = _crowded_namespaces(case)
