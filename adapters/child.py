@@ -152,7 +152,7 @@ class Child:
         if self._selector.get_map():
             raise ChildError(
                 "ended, but left processes behind that hold its output open",
-                "end every process that it started before it exits",
+                "make it end every process that it starts before it exits",
             )
 
     def stderr_tail(self) -> str:

@@ -217,7 +217,7 @@ def parse_json(text: str | bytes, place: TextPlace | None = None) -> JSON:
         line = text.decode() if isinstance(text, bytes) else text
         value = _decode(line)
         if SURROGATE_ESCAPE.search(line) and not _is_unicode(value):
-            raise NotJSON("has half of a surrogate pair, which encodes no character")
+            raise NotJSON("has an unpaired surrogate, which encodes no character")
         return value
     except NotJSON:
         raise

@@ -27,9 +27,9 @@ MAX_BACKGROUND_THREADS = 3
 class Session:
     """The runs of a plan, one for each pair of implementation and profile.
 
-    If `alone` is true, implementations in child processes are asked in the background, while cases
-    for other implementations are drawn and judged. If pytest-xdist distributes the runs over
-    processes, `alone` is false.
+    `alone` is false if pytest-xdist distributes the runs over processes. If it is true,
+    implementations in child processes are asked in the background, while cases for other
+    implementations are drawn and judged.
     """
 
     def __init__(self, plan: Plan, notify: Listener, alone: bool) -> None:

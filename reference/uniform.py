@@ -195,7 +195,7 @@ class ExtremePair:
     @property
     def ends(self) -> tuple[str, str]:
         """The brokers with the lowest and the highest usage; on a tie, the first by name."""
-        return ends_of(self.usage)
+        return least_and_most_used(self.usage)
 
     def hits(self, threshold: str) -> int:
         """Return the number of consecutive cycles, up to this one, over a threshold. [AVERAGE-03]
@@ -207,7 +207,7 @@ class ExtremePair:
         past: Sequence[Any] = self.cycle.case.get(EARLIER, ())
         found = 0
         for usage, unloaded in [(self.usage, False), *reversed(past)]:
-            idle, busy = ends_of(usage)
+            idle, busy = least_and_most_used(usage)
             if unloaded or (idle, busy) != self.ends or usage[busy] - usage[idle] <= most:
                 break
             found += 1
@@ -254,7 +254,7 @@ class ExtremePair:
         return rate
 
 
-def ends_of(usage: Mapping[str, Percent]) -> tuple[str, str]:
+def least_and_most_used(usage: Mapping[str, Percent]) -> tuple[str, str]:
     """Return the brokers with the lowest and the highest usage; on a tie, the first by name."""
     return (
         min(usage, key=lambda name: (usage[name], name)),

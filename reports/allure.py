@@ -196,8 +196,9 @@ def _node() -> str:
     said = subprocess.run([program, "--version"], capture_output=True, text=True, check=False)
     found = re.match(r"v(\d+)", said.stdout)
     if found is None or int(found[1]) < NODE:
-        version = said.stdout.strip() or "of an unknown version"
-        raise CannotReport(f"the Allure report needs Node {NODE} or newer; this one is {version}")
+        version = said.stdout.strip() or "unknown"
+        needed = f"the Allure report needs Node {NODE} or newer"
+        raise CannotReport(f"{needed}; the installed version is {version}")
     return program
 
 

@@ -70,7 +70,7 @@ class BrokerSetting:
         return _release_index(self.since) <= _release_index(release)
 
     def is_deprecated_in(self, release: str) -> bool:
-        """True if a known release deprecates the setting."""
+        """True if the known release `release` deprecates the setting."""
         since = self.deprecated
         return bool(since) and _release_index(since) <= _release_index(release)
 

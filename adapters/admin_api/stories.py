@@ -156,7 +156,7 @@ class StoryPlayer(ABC):
             self.look_up_owner(topic, step)
         self.observed.observe(spaces, step, self.why_released)
 
-    def bundle_known(self, topic: str) -> bool:
+    def looked_up_bundle_exists(self, topic: str) -> bool:
         """True if the bundle that contained a topic at its last lookup still exists."""
         part = self.bundle.get(topic, "").rpartition("/")[2]
         return part in self.observed.last_ranges(namespace_of_topic(topic))

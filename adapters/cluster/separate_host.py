@@ -66,7 +66,7 @@ class BrokerHost:
         return found(*given) if callable(found) else found
 
     def due(self, by: float) -> list[list[Any]]:
-        """Return the tasks that are due, each with the number that `run` takes."""
+        """Return the tasks that are due at the time `by`, each with the number to pass to `run`."""
         self._timers = list(self._broker.timers.due(by))
         return [[place, one.kind, one.due] for place, one in enumerate(self._timers)]
 

@@ -231,7 +231,7 @@ class LiveStory(StoryPlayer):
     def look_up_owner(self, topic: str, step: ObservedStep) -> None:
         """Look up a topic; if its bundle had no owner, record the broker that chose the owner."""
         space = namespace_of_topic(topic)
-        if not self.bundle_known(topic):
+        if not self.looked_up_bundle_exists(topic):
             part = self._read(self.ask(requests.bundle_of(topic))).text
             self.bundle[topic] = f"{space}/{part}"
         held = self.observed.held.get(self.bundle[topic])

@@ -108,7 +108,7 @@ class Timers:
 
 
 def _task_class(java: Java) -> str:
-    """Return the simple class name of a scheduled task, or the class that contains its lambda."""
+    """Return the simple name of a task's class, or of the class that contains the task's lambda."""
     inner = java
     for name in ("callable", "task", "runnable"):
         within = field(inner, name)

@@ -107,10 +107,10 @@ class AnswerableQuestions:
         return {"conf": None if dynamic is not None else conf, "dynamic": dynamic}
 
     def create(self, case: Mapping[str, Any]) -> JSON:
-        """Return the boundaries of a namespace with the requested number of bundles.
+        """Return the boundaries of an existing namespace that has the requested number of bundles.
 
-        A namespace whose boundaries do not cover all hashes is preferred, because it reveals a
-        fault.
+        If there are several, prefer one whose boundaries do not cover all hashes, because it
+        reveals a fault.
         """
         having = {
             space: cuts

@@ -150,7 +150,7 @@ class PlayedStory(StoryPlayer):
 
     def change_setting(self, name: str, value: Any, how: str) -> None:  # noqa: ARG002  always dynamic, as was checked
         """Change a setting dynamically; the change is undone after the story."""
-        self._granted(lambda: self._tenant.setting(name, setting_text(value)))
+        self._granted(lambda: self._tenant.change_setting(name, setting_text(value)))
 
     def set_domain(self, name: str, brokers: Sequence[str]) -> None:
         """Register brokers in a failure domain named after the tenant; wait until all brokers know
@@ -194,7 +194,7 @@ class PlayedStory(StoryPlayer):
 
     def look_up_owner(self, topic: str, step: ObservedStep) -> None:  # noqa: ARG002  the deciding broker is unknown
         """Record a topic's owner; if its bundle has none, a lookup makes the cluster choose one."""
-        if not self.bundle_known(topic):
+        if not self.looked_up_bundle_exists(topic):
             self.bundle[topic] = self._cluster.bundle_of(topic)
         bundle = self.bundle[topic]
         held = self.observed.held.get(bundle)

@@ -50,8 +50,9 @@ def remark_lines(
 
 
 def _distribution_lines(state: ClusterState) -> Iterator[str]:
-    """Yield a line about failure domains, and a line for each anti-affinity group with the domains
-    that serve it.
+    """Yield a line about failure domains, and a line for each anti-affinity group.
+
+    A group's line says how many brokers serve the group, and how many of these each domain has.
     """
     sight = state.sight
     domain_of = {broker: name for name, held in sight.domains.items() for broker in held}

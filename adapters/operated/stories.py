@@ -75,7 +75,7 @@ def play_story(api: AdminApi, state: ClusterState, case: Mapping[str, Any]) -> J
         try:
             tenant.create()
             for name, value in changed.items():
-                tenant.setting(name, value)
+                tenant.change_setting(name, value)
             cluster = PlayedCluster(api, state, tenant)
             story = PlayedStory(cluster, tenant, state)
             steps = [story.play_event(kind, about) for kind, about in _events(case)]

@@ -90,7 +90,7 @@ class StoryTenant:
             self._register_undo(what, partial(self._delete_path, request[1]))
         self.ask(request)
 
-    def setting(self, name: str, value: str) -> None:
+    def change_setting(self, name: str, value: str) -> None:
         """Change a setting dynamically. Errors: `NoAnswer`, `CannotUndo`, `ConditionTimeout`."""
         before = self._dynamic_values().get(name)
         kept = before if before is not None else self._values_in_force(name).pop()
@@ -120,8 +120,9 @@ class StoryTenant:
                     expected = isinstance(error, NoAnswer | ConditionTimeout)
                     why = str(error) if expected else f"{type(error).__name__}: {error}"
             if left:
-                names = f"left behind in {self._state.cluster}: {', '.join(left)}"
-                raise ChangesLeftBehind(f"{names} ({why}); remove what is left with pulsar-admin")
+                where = self._state.cluster
+                problem = f"changes in {where} could not be undone: {', '.join(left)} ({why})"
+                raise ChangesLeftBehind(f"{problem}; undo them with pulsar-admin")
 
     def wait_until(self, holds: Callable[[], bool], what: str) -> None:
         """Wait until a condition is true. Errors: `ConditionTimeout`, `NoAnswer`."""

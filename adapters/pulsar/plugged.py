@@ -84,9 +84,9 @@ def check_instantiable(strategy: str, make: Callable[[], Java], version: str) ->
     except jpype.JException:
         made = ""
     if made != strategy:
-        needed = "a non-abstract class with a public no-argument constructor"
+        needed = "a non-abstract class whose public no-argument constructor does not fail"
         problem = f"Pulsar {version} cannot instantiate {strategy}{_cause_text(strategy)}"
-        raise CannotLoad(f"{problem}; it must be {needed}, which must not fail")
+        raise CannotLoad(f"{problem}; it must be {needed}")
 
 
 def _cause_text(strategy: str) -> str:

@@ -83,7 +83,7 @@ def _all_neutral_settings() -> tuple[NeutralSetting, ...]:
 def _read_release(file: Path) -> KnownRelease:
     data = yaml.safe_load(file.read_text("utf-8"))
     if data["version"] != file.stem:
-        raise ValueError(f"{file}: it says version {data['version']}")
+        raise ValueError(f"{file}: its version must be {file.stem}, not {data['version']}")
     return KnownRelease(
         data["version"],
         data["documents"],

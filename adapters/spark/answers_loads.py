@@ -38,8 +38,8 @@ def maximum(cases: DataFrame, _chosen: PlanBasis) -> DataFrame:
 def nic(cases: DataFrame, _chosen: PlanBasis) -> DataFrame:
     """Return the network interface's speed in Gbit/s."""
     speed = usage.nic_speed(F.col(f"settings.{usage.NIC_SPEED}"), F.col("nics")[0]["reportedGbps"])
-    unknown = F.when(speed.isNull(), F.lit("the speed is neither reported nor set"))
-    below = F.when(speed < 0, F.lit("a speed below 0 is set"))
+    unknown = F.when(speed.isNull(), F.lit("the NIC's speed is neither reported nor set"))
+    below = F.when(speed < 0, F.lit("a NIC speed below 0 is set"))
     refused = declined_answer("refused", F.coalesce(unknown, below))
     answer = first_answer(refused, json_answer(gbps=speed))
     return cases.select("cycle", answer.alias("answer"))

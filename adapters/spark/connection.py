@@ -95,7 +95,7 @@ class SparkConnection(Connection):
         return MAX_JOBS
 
     def remarks(self) -> list[str]:
-        """Return lines with the number of jobs, and of cases answered for each operation."""
+        """Return lines with the number of jobs, and the number of cases answered per operation."""
         if not self._jobs or self._starting is None:
             return []
         jobs, cases = self._jobs.total(), self._cases.total()

@@ -85,8 +85,8 @@ def remember_members(jvm: Any) -> None:
 
 
 def save_messages(jvm: Any) -> None:
-    """Let PySpark look up each Java function only once, and create a short list with one
-    message.
+    """Make PySpark look up each Java function only once, and use a single message to create a
+    short list.
     """
     remember_members(jvm)
     jvm.PythonUtils.toSeq = in_one_message(jvm.PythonUtils.toSeq, jvm.java.util.List.of)

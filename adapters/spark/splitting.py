@@ -72,8 +72,8 @@ def cuts_by_traffic(topics: Column, most: Column, margin: Column) -> Column:
     limits. Each cut is half-way between two topics; topics with equal hashes stay together.
     """
 
-    def sums(of: Column) -> dict[str, Column]:
-        return {name: of[name] for name in MEASURES}
+    def measures_of(traffic: Column) -> dict[str, Column]:
+        return {name: traffic[name] for name in MEASURES}
 
     whole = F.aggregate(
         topics,
@@ -85,7 +85,7 @@ def cuts_by_traffic(topics: Column, most: Column, margin: Column) -> Column:
     def further(so_far: Column, one: Column) -> Column:
         before, more = (
             so_far["before"],
-            {name: amount + one[name] for name, amount in sums(so_far).items()},
+            {name: amount + one[name] for name, amount in measures_of(so_far).items()},
         )
         exceeded = (more["messages"] > most["messages"]) | (more["bytes"] > most["bytes"])
         parted = F.coalesce(exceeded & (before < one["hash"]), F.lit(False))

@@ -225,7 +225,7 @@ def _read_document(found: ImportedData, file: Path, label: str, document: Any) -
         for one in document:
             _read_document(found, file, label, one)
     elif not isinstance(document, dict):
-        raise BadSource(f"{file}: it contains a JSON {type(document).__name__}, not an object")
+        raise BadSource(f"{file}: it contains a JSON value that is not an object")
     elif "kind" in document and "at" in document:
         _add_record(found, file, document)
     elif isinstance(document.get("data"), dict) and "result" in document["data"]:
@@ -341,7 +341,7 @@ def _read_series(found: ImportedData, file: Path, series: list[Json]) -> None:
                 report = measured[stamp].setdefault(broker, {"lastStats": {}})
                 add_sample(report, name, labels, value)
     if not measured and not shed and not found.split:
-        raise BadSource(f"{file}: it has no pulsar_lb_*_usage or pulsar_bundle_* of a broker")
+        raise BadSource(f"{file}: it has no broker's pulsar_lb_*_usage or pulsar_bundle_* metrics")
     _add_series(found, measured, shed)
 
 

@@ -186,7 +186,7 @@ def _check_options(args: argparse.Namespace) -> None:
     """Check that the options can be combined. Errors: `AuditError`."""
     asked = args.why is not None or args.broker is not None
     if args.at is not None and not asked:
-        raise AuditError("--at: it needs --why BUNDLE or --broker NAME; give one of them")
+        raise AuditError("--at needs --why BUNDLE or --broker NAME; give one of them")
     others = ("settings", "strategy", "json")
     given = [f"--{name}" for name in others if getattr(args, name) is not None]
     if asked and given:

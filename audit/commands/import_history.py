@@ -70,7 +70,7 @@ def run(args: argparse.Namespace) -> int:
 
     folder = Path(args.output)
     if folder.is_dir() and any(folder.iterdir()):
-        raise UserError(f"--output {folder}: it is not empty; name a new folder")
+        raise UserError(f"--output {folder}: the folder is not empty; name a new one")
     if args.release and not (args.conf or args.dynamic):
         problem = "it needs the settings that this version reads"
         raise UserError(f"--release: {problem}; give --conf or --dynamic, or omit --release")
@@ -105,4 +105,5 @@ def _date(text: str) -> datetime:
     try:
         return datetime.fromisoformat(text).replace(tzinfo=UTC)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{text} is not a date; write it as 2026-11-20") from None
+        hint = "write it as YYYY-MM-DD, such as 2026-11-20"
+        raise argparse.ArgumentTypeError(f"{text} is not a date; {hint}") from None

@@ -72,7 +72,8 @@ def write_history(session: Any, fleet: Fleet, options: HistoryOptions, path: str
     """Write a history to a new folder. Errors: `BadFleet`."""
     there = Path(path.removeprefix(LOCAL))
     if there.is_file() or (there.is_dir() and any(there.iterdir())):
-        raise BadFleet(f"--output {path}: it is not empty; give another folder")
+        problem = "it is a file" if there.is_file() else "the folder is not empty"
+        raise BadFleet(f"--output {path}: {problem}; give another folder")
     if any(one.exists() and not one.is_dir() for one in there.parents):
         raise BadFleet(f"--output {path}: one of its parent folders is a file; give another folder")
     if there.is_dir():

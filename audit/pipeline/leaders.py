@@ -56,7 +56,7 @@ def leader_changes(tables: Tables) -> DataFrame:
 
 
 def describe_first(changes: DataFrame) -> DataFrame:
-    """Return the first changes: `cluster`, `at` as text, and `told`, which describes the change."""
+    """Return `cluster`, `at` (as text) and `told` (a description) of the first changes."""
     words = F.concat(F.col("broker"), F.lit(" "), _change_text())
     at = F.date_format("at", "yyyy-MM-dd'T'HH:mm:ss.SSS'Z'")
     first = changes.orderBy("at", "cluster").limit(MAX_DESCRIBED_CHANGES)

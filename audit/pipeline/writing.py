@@ -71,7 +71,7 @@ class Manifests:
         self._path(table).unlink(missing_ok=True)
 
     def damage(self, table: str) -> str | None:
-        """Return how a table's files first differ from its manifest; None if they do not."""
+        """Return the first difference between a table's files and its manifest, or None."""
         try:
             known = json.loads(self._path(table).read_text("utf-8"))
         except OSError:

@@ -92,11 +92,11 @@ def unload_rows(silver: Silver, made: GoldTables, _plan: AuditPlan) -> DataFrame
 
 
 def _attribute_to_owners(silver: Silver, rows: DataFrame) -> DataFrame:
-    """Attribute unloads by brokers without reports to the bundles' owners, and mark them in
-    `unnamed`.
+    """If the broker that unloaded a bundle has no reports, attribute the unload to the bundle's
+    owner, and mark it in `unnamed`.
 
-    The name of such a broker is probably another address of the owner, unless no broker of the
-    cluster reports.
+    The name in the unload is probably another address of the owner. If no broker of the cluster
+    has reports, the unload stays unchanged.
     """
     known = silver.broker_samples.select("cluster", "broker").distinct()
     reporting = known.select("cluster", F.lit(True).alias("reports")).distinct()

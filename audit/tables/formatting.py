@@ -59,7 +59,7 @@ def joined(*parts: Column | str) -> Column:
 
 
 def abridged(text: Column, most: int) -> Column:
-    """Return a text; if it is too long, only its beginning and end, with ` … ` between them.
+    """Return the text, or only its beginning and end with ` … ` between them if it is too long.
 
     The result has about `most` characters, and is cut between words.
     """

@@ -39,8 +39,9 @@ def with_streaks(
 ) -> DataFrame:
     """Add `streak` and `perhaps_streak` to rows of cycles, if AvgShedder is one of the strategies.
 
-    `streak` is the struct that `adapters.spark.average` reads. `perhaps_streak` has only the two
-    counts of such a struct.
+    `streak` is the struct that `adapters.spark.average` reads: a pair of brokers and, for each
+    threshold, the number of cycles that certainly count. `perhaps_streak` has, for each threshold,
+    the number of cycles that may count.
     """
     if average.NAME not in strategies:
         return rows

@@ -268,7 +268,7 @@ AIMED = (
 
 
 def _may_split(growth: Growth) -> list[str]:
-    """Return the bundles that exceed a threshold, certainly or depending on rounding."""
+    """Return the bundles that exceed a threshold, or may exceed one because of rounding."""
     names = growth.limits
     return [b for b in growth.stats if any(exceeds(growth, b, n) is not False for n in names)]
 

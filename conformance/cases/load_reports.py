@@ -44,7 +44,7 @@ def json_files(directory: Path, pattern: str) -> Iterator[tuple[str, Path]]:
         raise BadSnapshot(f"{directory}: {why_no_folder(directory)}")
     files = sorted(path for path in directory.glob(pattern) if path.is_file())
     if not files:
-        raise BadSnapshot(f"{directory}: there is no *{SUFFIX} in it")
+        raise BadSnapshot(f"{directory}: there is no *{SUFFIX} file in it")
     for path in files:
         yield unquote(path.relative_to(directory).as_posix().removesuffix(SUFFIX)), path
 
@@ -163,7 +163,7 @@ def _newer(one: SavedFile, other: SavedFile, broker: str) -> SavedFile:
     at, then = written_at(one.content), written_at(other.content)
     if at is None or then is None or at == then:
         raise BadSnapshot(
-            f"{other.path}: there is already a report of {broker}, {one.path}, and their "
+            f"{other.path}: {one.path} is also a report of {broker}, and their "
             f"{TIMES[0]} fields do not tell which is newer; keep one of them"
         )
     return one if at > then else other
@@ -212,7 +212,7 @@ def saved_files(directory: Path, given: Collection[Path] = ()) -> tuple[list[Sav
     if not candidates:
         below = sorted({str(one.parent) for one in directory.glob("[!.]*/*") if one.is_file()})
         hint = f"the reports may be in {' or '.join(below)}" if below else REPORT_HINT
-        raise BadSnapshot(f"{directory}: there is no *{SUFFIX} in it; {hint}")
+        raise BadSnapshot(f"{directory}: there is no *{SUFFIX} file in it; {hint}")
     by_name = any(certain for _, _, certain in candidates)
     files = []
     for name, path, certain in candidates:

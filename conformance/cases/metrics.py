@@ -188,7 +188,7 @@ def with_smoothed_usage(
 def _by_age(
     samples: list[MetricSample],
 ) -> tuple[list[MetricSample], list[tuple[MetricSample, float]]]:
-    """Return the recent samples, and each old sample with the seconds from it to the newest one."""
+    """Return recent samples, and each old one with how many seconds older than the newest it is."""
     timed = [one.time for one in samples if one.time != NO_TIMESTAMP]
     newest = max(timed, default=NO_TIMESTAMP)
     old = [(one, newest - one.time) for one in samples if newest - MAX_AGE > one.time]
@@ -327,8 +327,8 @@ def read_consumed_load(file: Path) -> ConsumedLoad:
     loads, top = map(_latest_messages(file).__getitem__, (BROKER_LOAD, TOP_BUNDLES))
     if alone := [name for name, one in top.items() if one and name not in loads]:
         raise BadSnapshot(
-            f"{file}: it has top bundles of {alone[0]}, but not its load data; append what "
-            f"pulsar-client consume prints for {BROKER_LOAD}"
+            f"{file}: it has the top bundles of {alone[0]}, but not that broker's load data; "
+            f"append to the file what pulsar-client consume prints for {BROKER_LOAD}"
         )
     brokers = {name: one for name, one in loads.items() if one is not None}
     gone = ", ".join(name for name in loads if name not in brokers)
@@ -355,9 +355,9 @@ def _latest_messages(file: Path) -> Mapping[str, Mapping[str, Any]]:
     for broker, load in latest[BROKER_LOAD].items():
         if load is not None and EITHER in (load, latest[TOP_BUNDLES].get(broker)):
             raise BadSnapshot(
-                f"{file}: it is unknown whether a message without content removes the load data or "
-                f"the top bundles of {broker}; print one topic after the other, and put a line "
-                f"before its messages: {BROKER_LOAD} or {TOP_BUNDLES}"
+                f"{file}: cannot tell whether a message without content removes the load data or "
+                f"the top bundles of {broker}; print the topics one after the other, and before "
+                f"the messages of each topic put the line {BROKER_LOAD} or {TOP_BUNDLES}"
             )
     return latest
 

@@ -146,7 +146,10 @@ def parse_as_pulsar(name: str, text: str, kind: str) -> Any:
 
 
 def _number(text: str) -> int | float:
-    """Parse a number like Double.valueOf: underscores are an error, large numbers are infinite."""
+    """Parse a number as Double.valueOf does.
+
+    Underscores are an error, and numbers that are too large become infinite.
+    """
     if found := HEXADECIMAL.fullmatch(text):
         try:
             value = float.fromhex(found[1])

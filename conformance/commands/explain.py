@@ -254,7 +254,7 @@ def _cluster_lines(args: argparse.Namespace, focus: Focus) -> Generator[str, Non
     if data is not None:
         check_constraints(args, ("domains",))
         _check_options(args, NOT_FOR_LOAD_DATA, "reports of the modular or simple load manager")
-        release = _release_of_files(args)
+        release = _release_by_option_or_image(args)
         settings, before = _extensible_settings(args, release)
         _check_extensible(args, settings, release)
         for note in data.notes:
@@ -335,7 +335,7 @@ def _extensible_settings(
     return {**read.values, **given}, read.values
 
 
-def _release_of_files(args: argparse.Namespace) -> str | None:
+def _release_by_option_or_image(args: argparse.Namespace) -> str | None:
     """Return the release of --release or, without it, of the only image in the settings file."""
     return version_for_settings(args.conf, release=args.release) or None
 

@@ -129,7 +129,8 @@ def _day(text: str) -> str:
     try:
         return date.fromisoformat(text).isoformat()
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{text} is not a date; write it as 2026-01-31") from None
+        hint = "write it as YYYY-MM-DD, such as 2026-01-31"
+        raise argparse.ArgumentTypeError(f"{text} is not a date; {hint}") from None
 
 
 def run(args: argparse.Namespace) -> int:

@@ -215,9 +215,9 @@ def release_by_image(file: Path) -> tuple[str | None, list[str]]:
 
 
 def other_image_notes(tags: Iterable[ImageTag], versions: Sequence[str]) -> Iterator[str]:
-    """Yield a note for each image of another release line than the brokers'.
+    """Yield a note for each image whose release line differs from that of the brokers.
 
-    If the brokers' version is unknown, yield a note for each image whose version is unknown.
+    If the version of the brokers is unknown, yield a note for each image whose version is unknown.
     """
     for version, place, _, image in tags:
         if not version and not versions:

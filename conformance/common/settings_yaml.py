@@ -140,10 +140,11 @@ def _refuse_several(file: Path, found: list[FoundInYAML]) -> None:
     for kind in (SERVICE, SET, MAP, WORKLOAD):
         every = dict.fromkeys(one.source[1] for one in found if one.source[0] == kind)
         common = [one for one in found if one.source[0] != kind] if kind == SET else []
+        own = {name: [one for one in found if one.source == (kind, name)] for name in every}
         each = {
-            name: _in_force([*common, *(one for one in found if one.source == (kind, name))])
-            for name in every
-            if kind == SET or any(one.matters for one in found if one.source == (kind, name))
+            name: _values_or_reasons([*common, *held])
+            for name, held in own.items()
+            if kind == SET or any(one.matters for one in held)
         }
         if kind == MAP and given.issuperset(each):
             continue  # All are parts of one broker's environment.
@@ -155,8 +156,8 @@ def _refuse_several(file: Path, found: list[FoundInYAML]) -> None:
             )
 
 
-def _in_force(found: list[FoundInYAML]) -> dict[str, str]:
-    """Return the values of load balancing settings, and why other parts are not read, by key."""
+def _values_or_reasons(found: list[FoundInYAML]) -> dict[str, str]:
+    """Map load balancing settings to values, and unknown settings and unread parts to reasons."""
     counting = (one for one in _in_order(found) if one.part or one.matters)
     return {one.key: one.unread or one.text for one in counting}
 

@@ -77,8 +77,8 @@ def later_releases(found: SettingsRead, to: str | None) -> tuple[str, ...]:
     if last not in later and numbers_of(to) <= numbers_of(found.version):
         such = ", ".join(one.partition("-")[0] for one in later)
         raise UserError(
-            f"--to {to}: name a version after {found.version}{such and ', such as '}{such}; the "
-            "version that reads the file is given with --release"
+            f"--to {to}: name a version after {found.version}{such and ', such as '}{such}; "
+            "--release says which version reads the file"
         )
     return tuple(one for one in later if known.index(one) <= known.index(last) and not is_older(to))
 

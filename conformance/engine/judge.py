@@ -208,7 +208,7 @@ class AppliedRule:
         return not Evidence(self.judged.evaluator, rules, trial, answers).allows(domains)
 
     def is_certain(self, fault: Fault) -> bool:
-        """True if a fault violates a rule under every alternative of the open readings."""
+        """True if a fault violates some rule whichever alternatives of open readings are chosen."""
         resolved = self.judged.resolved
         if not resolved.open.keys() & self.consulted(fault.trial, fault.answers).keys():
             return True

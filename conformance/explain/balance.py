@@ -142,7 +142,7 @@ def _decision(data: LoadData, given: Mapping[str, Any], version: str) -> Any:
     return [
         (one.state.busy, one.state.idle, [row[:2] for row in one.rows if row.outcome != STAYS])
         for one in pairs
-        if one.moves or not one.known
+        if one.moves or not one.busier_traffic_known
     ]
 
 
@@ -172,7 +172,7 @@ def _answer_lines(state: LoadState, settings: Mapping[str, Any]) -> Iterator[str
     """Yield whether brokers shed, and which top bundles of each shedding broker are unloaded."""
     off = _why_off(settings)
     pairs = [] if off else list(load_pairs(state.data, state.rules))
-    first = next((one.state for one in pairs if one.moves or not one.known), None)
+    first = next((one.state for one in pairs if one.moves or not one.busier_traffic_known), None)
     if first is None:
         busy = enumerated([one.state.busy for one in pairs])
         none = f"none of the top bundles of {busy} can go" if pairs else ""
@@ -196,7 +196,7 @@ def _answer_lines(state: LoadState, settings: Mapping[str, Any]) -> Iterator[str
             )
     for number, one in enumerate(pairs):
         reason = next(_reasons(one.state))
-        if one.known and not one.moves:
+        if one.busier_traffic_known and not one.moves:
             though = f", though {reason}" if number else ""
             yield from ("", *paragraph(f"nothing goes from {one.state.busy}{though}"))
         elif one.state != first:

@@ -47,7 +47,7 @@ WITH_HISTORY = ("ThresholdShedder", TRANSFER)
 
 
 def with_release_defaults(trial: Trial, model: Model) -> tuple[Model, Mapping[str, Value]]:
-    """Return the model with a release's defaults of missing settings, and those defaults.
+    """Add a release's defaults for missing settings to a model; return it and the added defaults.
 
     A setting is missing if neither the case nor the documents give its value.
     """
@@ -77,9 +77,9 @@ def _missing_setting(trial: Trial, model: Model) -> str | None:
 
 
 def release_of(profile: str) -> str | None:
-    """Return the profile of the release that belongs to a documented profile.
+    """Return the release's profile that corresponds to a profile of documents.
 
-    A released profile is returned unchanged. None if no release has the documents of the profile.
+    A release's profile is returned unchanged. None if no release has the profile's documents.
     """
     known = specs.load().profiles
     if known[profile].kind == "released":

@@ -222,7 +222,7 @@ def channel_logs(
     conflicts: Sequence[str] = CONFLICTS,
     whole: float = 0.7,
 ) -> Trial:
-    """Draw logs of changes, mixed with `conflicts`; a share `whole` of the logs is complete."""
+    """Draw logs of changes mixed with `conflicts`; `whole` is the fraction of complete logs."""
     random, logs = draw(randoms), []
     units = {UPPER: _unit(change_of(UPPER, "owned", random.choice(BROKERS)))}
     for index in range(draw(st.integers(1, 3))):

@@ -177,7 +177,7 @@ AIMED = (aim("absent-manager", CHOOSE.id, modular_in_conf_alone),)
 NAMES_WITHOUT_PACKAGE = {name.removeprefix(PACKAGE) for name in MANAGERS}
 
 
-def is_mistake(name: str) -> bool:
+def is_undocumented_class(name: str) -> bool:
     """True if a name is certainly not a documented class.
 
     For these names, that is uncertain: blanks, which no document mentions; a class without its
@@ -243,7 +243,7 @@ def no_dynamic_setting_enables_the_extensible_manager(
     """Setting the extensible manager dynamically is refused, ignored, or treated as a mistake."""
     expect.given(case.dynamic == EXTENSIBLE, "the extensible manager is set dynamically")
     ignored = class_in_effect(ManagerSettings(case.conf, None), expect)
-    sure = ignored is None or ignored in MANAGERS or is_mistake(ignored)
+    sure = ignored is None or ignored in MANAGERS or is_undocumented_class(ignored)
     expect.given(sure, "it is clear which manager broker.conf selects")
     allowed = {DEFAULT, MANAGERS.get(ignored or SIMPLE, DEFAULT)}
     if case.conf is None:
@@ -259,7 +259,7 @@ def any_mistake_gives_the_simple_manager(
 ) -> None:
     """If the setting in effect names a class that does not exist, the simple manager runs."""
     name = class_in_effect(case, expect)
-    if name is not None and expect.reached(is_mistake(name)):
+    if name is not None and expect.reached(is_undocumented_class(name)):
         _demand_manager(DEFAULT, answer, expect, f"'{name}' is not a load manager")
 
 
@@ -319,5 +319,5 @@ def broker_conf_enables_the_class_of_extensions(
 
 
 def _names_no_manager(case: ManagerSettings, expect: Expect) -> bool:
-    wrong = case.dynamic is None and case.conf is not None and is_mistake(case.conf)
+    wrong = case.dynamic is None and case.conf is not None and is_undocumented_class(case.conf)
     return expect.reached(wrong)

@@ -329,7 +329,8 @@ def _placing_cluster(
 ) -> Json:
     """Return a case with one bundle on each broker and one more bundle to place.
 
-    The candidates are in random order. The bundle to place has `more` messages per second.
+    Each broker has one of the CPU usages, and its bundle one of the message rates; the bundle to
+    place has the rate `more`. The candidates are in random order.
     """
     bundle, *others = names.bundles(random, len(usages) + 1)
     brokers = [f"broker-{index + 1}" for index in range(len(usages))]

@@ -259,7 +259,7 @@ def only_a_healthy_broker_replaces_an_overloaded_one(asked: AllAsked, expect: Ex
             expect.that(answer.broker not in wrong, either(right), answer)
 
 
-def _each_takes_it(asked: AllAsked, expect: Expect) -> None:
+def _demand_each_candidate_chosen(asked: AllAsked, expect: Expect) -> None:
     """Demand that each candidate gets the bundle in at least one of many repetitions."""
     case = asked[0].case
     same = all(one.case.case == case.case for one in asked)
@@ -278,14 +278,14 @@ def a_plan_ends_with_its_attempt(asked: AllAsked, expect: Expect) -> None:
     """Once the attempt to unload is over, each candidate gets the bundle in some repetitions."""
     plan = asked[0].case.case.get("plan")
     expect.given(plan is not None and plan["attempt"] != RUNNING, "the attempt of a plan is over")
-    _each_takes_it(asked, expect)
+    _demand_each_candidate_chosen(asked, expect)
 
 
 @PLACE.check_together("PLANNED-06", draws=_repeated())
 def chance_decides_without_a_plan(asked: AllAsked, expect: Expect) -> None:
     """Without a plan, each candidate gets the bundle in some repetitions."""
     expect.given("plan" not in asked[0].case.case, "there is no plan")
-    _each_takes_it(asked, expect)
+    _demand_each_candidate_chosen(asked, expect)
 
 
 def _beside_another_shedder() -> st.SearchStrategy[Trial]:

@@ -269,7 +269,7 @@ def no_more_than_the_share_goes(row: CyclesInARow, answer: UnloadingInARow, expe
     """The unloaded bundles carry at most the configured share of the difference in messages/s."""
     for hit in _cycles_to_first_unload(row, answer, expect):
         cycle, need = hit.unloading.cycle, _amount_to_move(hit)
-        gone = total(cycle.rates(one).messages for one in hit.unloading.owned(hit.busy))
+        gone = total(cycle.rates(one).messages for one in hit.unloading.owned_and_shed(hit.busy))
         if expect.reached(gone > 0 and need > cycle.settings.number(MIN_MESSAGES) * (1 + SHARE)):
             expect.that(gone <= need * (1 + SHARE), f"at most {messages(need)}", messages(gone))
 
@@ -309,7 +309,7 @@ def the_least_used_broker_is_the_destination(
     placing = row.settings.text(PLACEMENT_STRATEGY) if known else ""
     expect.given(placing.rpartition(".")[2] == AVERAGE_SHEDDER, f"{AVERAGE_SHEDDER} places")
     for hit in _cycles_to_first_unload(row, answer, expect):
-        for bundle in hit.unloading.owned(hit.busy):
+        for bundle in hit.unloading.owned_and_shed(hit.busy):
             expect.reached()
             to = hit.unloading.to.get(bundle)
             allowed = f"{bundle} planned for {hit.idle.name}, the least used"

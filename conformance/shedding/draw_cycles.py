@@ -89,7 +89,7 @@ def _at_the_threshold(
 
 
 @st.composite
-def overload_by_default(draw: st.DrawFn, fewest: int = 2) -> Sketch:
+def near_default_overload_threshold(draw: st.DrawFn, fewest: int = 2) -> Sketch:
     """Draw brokers slightly above and below 85 %, with no settings."""
     size, first = draw(loads.sizes(fewest)), draw(levels_near_default)
     random = draw(randoms)

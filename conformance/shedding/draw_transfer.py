@@ -265,8 +265,10 @@ def under_policies(random: Random) -> Json:
     return {"settings": {**settings, **off}, **found, **policy}
 
 
-def within_policies(random: Random) -> Json:
-    """Return an unbalanced cycle; a policy permits the most but not the least loaded broker."""
+def policy_excludes_least_loaded(random: Random) -> Json:
+    """Return an unbalanced cycle whose policy permits the most loaded broker, but not the least
+    loaded one.
+    """
     loads, settings = _unbalanced_loads(random, fewest=3)
     least, most = min(loads, key=lambda name: loads[name]), max(loads, key=lambda one: loads[one])
     others = [name for name in loads if name not in (least, most)]

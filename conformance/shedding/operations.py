@@ -178,7 +178,10 @@ NO_READINGS = Readings({})
 
 
 def _unloads_of_cycles(row: CyclesInARow, answer: Json) -> UnloadingInARow:
-    """Return each cycle's unloads; earlier answers affect the cycle's state. Errors: `Violated`."""
+    """Return each cycle's unloads; the state of a cycle depends on the answers to earlier cycles.
+
+    Errors: `Violated`.
+    """
     found: list[Unloading] = []
     answered = answer["cycles"]
     if len(answered) != len(row):

@@ -94,7 +94,7 @@ def _enough(answer: Unloading, broker: Broker, need: Rate, expect: Expect) -> No
 def _no_more_than(answer: Unloading, broker: Broker, need: Rate, expect: Expect) -> None:
     """Demand that a broker sheds no more bundles once it has shed enough."""
     case = answer.cycle
-    before_last = case.carried(answer.owned(broker)[:-1])
+    before_last = case.carried(answer.owned_and_shed(broker)[:-1])
     allowed = f"no more once {case.written(need)} are shed by {broker.name}"
     expect.that(before_last < need * (1 + SHARE) or not need, allowed, answer)
 
@@ -164,7 +164,7 @@ def sheds_no_more_than_it_takes(case: SheddingCycle, answer: Unloading, expect: 
     levels = levels_without_history(case, expect)
     for broker in brokers_above(levels):
         alone = not may_shed_for_overload(case, broker)
-        if expect.reached(bool(answer.owned(broker)) and alone):
+        if expect.reached(bool(answer.owned_and_shed(broker)) and alone):
             _no_more_than(answer, broker, levels.need_of(broker), expect)
 
 
@@ -315,7 +315,8 @@ def the_busiest_comes_below_the_average(
     levels = levels_without_history(case, expect)
     for broker in _busiest_beside_an_idle_broker(levels, expect):
         need = levels.need_of(broker)
-        if not answer.owned(broker) or not expect.reached(can_shed_by_any_measure(case, broker)):
+        sheds = bool(answer.owned_and_shed(broker))
+        if not sheds or not expect.reached(can_shed_by_any_measure(case, broker)):
             continue
         _enough(answer, broker, need, expect)
         _no_more_than(answer, broker, need, expect)

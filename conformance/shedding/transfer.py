@@ -302,7 +302,7 @@ def _isolated(case: SheddingCycle) -> dict[str, set[str]]:
     }
 
 
-@SHED.check("TRANSFER-15", draws=draws.one_cycle(draws.within_policies))
+@SHED.check("TRANSFER-15", draws=draws.one_cycle(draws.policy_excludes_least_loaded))
 def isolated_bundles_go_where_they_may(
     case: SheddingCycle, answer: Unloading, expect: Expect
 ) -> None:
@@ -333,7 +333,7 @@ def only_top_bundles_go(case: SheddingCycle, answer: Unloading, expect: Expect) 
     top = int(case.settings.number(MAX_REPORTED_BUNDLES))
     for name, broker in case.brokers.items():
         rates = {bundle: case.rates(bundle) for bundle in broker.bundles}
-        for bundle in answer.owned(broker):
+        for bundle in answer.owned_and_shed(broker):
             busier = [
                 one
                 for one in rates.values()

@@ -202,13 +202,13 @@ class Unloading:
         name = broker if isinstance(broker, str) else broker.name
         return [bundle for owner, bundle in self.pairs if owner == name]
 
-    def owned(self, broker: Broker) -> list[str]:
+    def owned_and_shed(self, broker: Broker) -> list[str]:
         """Return the bundles that a broker both sheds and owns, once each, in answer order."""
         return [bundle for bundle in dict.fromkeys(self.of(broker)) if bundle in broker.bundles]
 
     def traffic_from(self, broker: Broker) -> Rate:
         """Return the traffic of the bundles that a broker both sheds and owns."""
-        return self.cycle.carried(self.owned(broker))
+        return self.cycle.carried(self.owned_and_shed(broker))
 
     def __iter__(self) -> Iterator[str]:
         return (f"{bundle} of {broker}" for broker, bundle in self.pairs)

@@ -162,7 +162,10 @@ def _restarted(now: Moment, about: Json) -> dict[str, Any]:
 
 
 def _no_longer_waiting(now: Moment, broker: str) -> dict[str, ChangedSetting]:
-    """Return the changed settings after a broker stopped, or started with the new values."""
+    """Return the changed settings once a broker no longer waits for new values.
+
+    The broker has stopped, or has started with the new values.
+    """
     return {
         name: replace(
             one, waiting=one.waiting - {broker}, values_differ=bool(one.waiting - {broker})

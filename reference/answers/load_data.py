@@ -67,9 +67,9 @@ def nic(context: Context, case: Case) -> Derivation:
     reported = reported_speed(case)
     speed = usage.nic_speed(context.settings(case), reported)
     if speed is None:
-        raise Refused("the speed is neither reported nor set")
+        raise Refused("the NIC's speed is neither reported nor set")
     if speed < 0:
-        raise Refused("a speed below 0 is set")
+        raise Refused("a NIC speed below 0 is set")
     return speed_answer(reported, speed)
 
 

@@ -198,7 +198,7 @@ class LoadPair:
     rows: tuple[BundleRow, ...]
 
     @property
-    def known(self) -> bool:
+    def busier_traffic_known(self) -> bool:
         """True if the traffic of all top bundles of the busier broker is known."""
         top = self.state.data.top.get(self.state.busy)
         return top is not None and None not in top.values()
@@ -233,7 +233,7 @@ def load_pairs(data: LoadData, rules: TransferRules) -> Iterator[LoadPair]:
     while state.shed < rules.brokers and len(state.order) > 1 and state.uneven:
         pair = LoadPair(state, tuple(_rows(state)))
         yield pair
-        if not pair.known:
+        if not pair.busier_traffic_known:
             return
         state = state.after(pair)
 

@@ -121,7 +121,7 @@ class Leader:
         return [*assigned, *self.case["bundles"]]
 
     def _in_table(self, table: str, names: Sequence[str]) -> list[str]:
-        """Return names in the iteration order of one of the leader's hash maps."""
+        """Return the names in the iteration order of the leader's hash map `table`."""
         return in_map_order(names, concurrent=True, size=self._grown_capacity(table, names))
 
     def _grown_capacity(self, table: str, names: Iterable[str]) -> int:

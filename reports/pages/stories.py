@@ -129,7 +129,7 @@ def _led_by(step: Json, before: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _written_results(step: Json) -> Iterator[str]:
-    """Yield text on when each broker reported and when the leader wrote how many samples."""
+    """Yield text about when each broker reported, when the leader wrote samples, and how many."""
     for broker, report in step.get("reports", {}).items():
         if report["minutes"]:
             yield f"{broker} reports at {_minutes(report['minutes'])}"

@@ -282,10 +282,10 @@ def test_the_settings_given_are_recorded_first(imported, tmp_path):
         ("history.tar.gz", gzip.compress(b"x", mtime=0), "it is an archive; unpack it"),
         ("history.parquet", "PAR1", "it is Parquet, which needs no import"),
         ("broken.json.gz", b"\x1f\x8b\x08", "Compressed file ended"),
-        ("query.json", '{"data": {"result": []}}', "it has no pulsar_lb_*_usage or"),
+        ("query.json", '{"data": {"result": []}}', "it has no broker's pulsar_lb_*_usage or"),
         ("b1.json", '{"weightedMaxEMA": 0.8, "bundleCount": 3}', "extensible load manager"),
         ("load-report", json.dumps(REPORTS[0][2]), "it names no broker"),
-        ("number.json", "[7]", "it contains a JSON int, not an object"),
+        ("number.json", "[7]", "it contains a JSON value that is not an object"),
         ("znodes.txt", "get /loadbalance/brokers/b1\n", "of /loadbalance without data"),
     ],
 )
@@ -337,7 +337,7 @@ def test_an_output_with_files_is_not_mixed_with_others(imported, tmp_path):
     log.write_text(f"2026-11-20T10:06:01Z {LOGGED}\n")
     imported(log)
     _, err = imported(log, status=2)
-    assert "it is not empty" in err
+    assert "the folder is not empty" in err
 
 
 @pytest.mark.parametrize(

@@ -313,7 +313,7 @@ GIVEN = ["--clusters", "1", "--brokers", "3", "--bundles", "2", "--hours", "1", 
         (["--damage", "nan"], "--damage nan: give a share from 0 to 0.5"),
         (
             ["--plant", "SHED-99"],
-            "--plant SHED-99: no violation of it can be planted; choose from SHED-01, SHED-02",
+            "--plant SHED-99: violations of this rule cannot be planted; choose from SHED-01,",
         ),
         (
             ["--plant", "SHED-02", "--decided-by", "none"],
@@ -361,7 +361,7 @@ def test_what_cannot_be_is_reported_in_one_sentence(words, said, tmp_path, capsy
 def test_a_folder_that_is_there_is_left_alone(tmp_path, capsys):
     (tmp_path / "kept").write_text("mine")
     assert main(["fleet", *GIVEN, "--output", str(tmp_path)]) == 2
-    assert "it is not empty; give another folder" in capsys.readouterr().err
+    assert "the folder is not empty; give another folder" in capsys.readouterr().err
     assert (tmp_path / "kept").read_text() == "mine"
     assert main(["fleet", *GIVEN, "--output", str(tmp_path / "kept" / "new")]) == 2
     assert "one of its parent folders is a file" in capsys.readouterr().err

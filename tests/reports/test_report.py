@@ -294,12 +294,15 @@ def test_without_results_the_report_says_how_to_get_them(tmp_path, monkeypatch, 
     )
 
 
+NEEDS_NODE = "the Allure report needs Node 20 or newer"
+
+
 @pytest.mark.parametrize(
     ("script", "said"),
     [
         (None, "the Allure report needs Node 20, which is not on PATH\n"),
-        ("echo v18.1.0", "the Allure report needs Node 20 or newer; this one is v18.1.0\n"),
-        ("exit 1", "the Allure report needs Node 20 or newer; this one is of an unknown version\n"),
+        ("echo v18.1.0", f"{NEEDS_NODE}; the installed version is v18.1.0\n"),
+        ("exit 1", f"{NEEDS_NODE}; the installed version is unknown\n"),
         ("echo v20.0.0", "the Allure report needs npm, which is not on PATH\n"),
     ],
 )

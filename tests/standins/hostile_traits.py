@@ -1,7 +1,7 @@
 """The traits of `hostile.py`, each with the message that the suite prints about it."""
 
 TRAITS = {
-    "half a pair in its name": "has half of a surrogate pair",
+    "half a pair in its name": "has an unpaired surrogate",
     "a name that is a list": "answer.name: ",
     "operations that are a text": "answer.operations: ",
     "a batch that is a text": "answer.batch: ",
@@ -13,10 +13,10 @@ TRAITS = {
     "an escape code before its line": "its line isn't JSON",
     "an empty line first": "its line isn't JSON",
     "two lines in one": "its line isn't JSON (Extra data",
-    "half a pair in an answer": "has half of a surrogate pair, which encodes no character",
-    "half a pair in a key": "has half of a surrogate pair",
-    "pairs the wrong way round": "has half of a surrogate pair",
-    "half a pair in capitals": "has half of a surrogate pair",
+    "half a pair in an answer": "has an unpaired surrogate, which encodes no character",
+    "half a pair in a key": "has an unpaired surrogate",
+    "pairs the wrong way round": "has an unpaired surrogate",
+    "half a pair in capitals": "has an unpaired surrogate",
     "deep lists": "is nested too deeply",
     "an integer without end": "has a number that can't be read",
     "a key twice": "has the key 'percent' twice",

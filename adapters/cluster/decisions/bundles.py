@@ -50,7 +50,8 @@ def split(leader: AskedLeader, case: Case) -> Answer:
     """
     if any(case.get("topicLoads", {}).values()):
         raise Unsupported(
-            "the case sets traffic of topics (topicLoads), and topics made in a cluster have none"
+            "the case sets traffic of topics (topicLoads), but topics created in a cluster have "
+            "none"
         )
     for topic in case["topics"]:
         check_topic_name(topic)

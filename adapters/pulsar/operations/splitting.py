@@ -41,7 +41,10 @@ def split(release: Release, case: Case) -> Answer:
     """Return the bundles that the owner acquired, or the original bundle if it acquired none."""
     settings, algorithm, positions = _asked(case)
     if case["by"] != "admin" and str(settings.get(MANAGER)).endswith(EXTENSIBLE):
-        raise Unsupported("brokers of the extensible load manager split by a strategy of their own")
+        raise Unsupported(
+            "brokers that run the extensible load manager split bundles with a strategy of their "
+            "own"
+        )
     namespace = _namespace(case)
     parts: list[str] = []
     namespaces: Java

@@ -304,7 +304,7 @@ def _unload_as_json(unload: Java) -> Case:
 
 
 def _sort_key(seen: Case, unload: Case) -> tuple[int, float, str]:
-    """Return the sort key of an unload, in the strategy's order: by broker, then by traffic."""
+    """Return the key that sorts unloads in the strategy's order: by broker, then by traffic."""
     rates = seen["bundles"].get(unload["bundle"], {}).get("shortTermData", {})
     carried = rates.get("msgThroughputIn", 0) + rates.get("msgThroughputOut", 0)
     return list(seen["brokers"]).index(unload["broker"]), carried, unload["bundle"]

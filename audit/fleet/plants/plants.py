@@ -85,7 +85,7 @@ def violations_of_rules(rules: Sequence[str]) -> list[PlantedViolation]:
     for rule in rules:
         if rule not in PLANTED_VIOLATIONS:
             raise BadFleet(
-                f"--plant {rule}: no violation of it can be planted; choose from "
+                f"--plant {rule}: violations of this rule cannot be planted; choose from "
                 f"{', '.join(PLANTED_VIOLATIONS)}"
             )
     return [PLANTED_VIOLATIONS[rule] for rule in rules]

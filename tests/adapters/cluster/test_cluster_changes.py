@@ -163,7 +163,7 @@ def test_what_cannot_be_removed_is_named(cluster, monkeypatch):
         play(cluster, *USED)
     [name] = cluster.tenants - {"shop"}
     said = str(caught.value)
-    assert f"left behind in eu-1: namespace {name}/ns-1, tenant {name} (" in said
+    assert f"changes in eu-1 could not be undone: namespace {name}/ns-1, tenant {name} (" in said
 
 
 def killed(cluster, number):
@@ -220,7 +220,7 @@ def test_one_failing_undo_keeps_no_other_from_being_undone(cluster, untouched, m
             raise KeyError("boundaries")
 
     monkeypatch.setattr(StoryTenant, "_delete_namespace", breaks)
-    with pytest.raises(AdapterError, match=r"left behind .* \(KeyError: 'boundaries'\)"):
+    with pytest.raises(AdapterError, match=r"could not be undone: .* \(KeyError: 'boundaries'\)"):
         play(cluster, *USED)
     assert state(cluster) == untouched
 

@@ -22,7 +22,7 @@ ONE_CYCLE = (
     draws.outdated,
     draws.without_data,
     draws.under_policies,
-    draws.within_policies,
+    draws.policy_excludes_least_loaded,
     draws.excluded,
     draws.top_bundles,
 )
@@ -46,7 +46,7 @@ def single_cycles():
 def grouped():
     """Yield cycles in which groups and policies exclude some destinations."""
     for seed in range(SEEDS):
-        found = cycle(draws.within_policies(Random(seed)))
+        found = cycle(draws.policy_excludes_least_loaded(Random(seed)))
         busiest = found["isolation"][0]["primary"][0]
         spaces = sorted({one.rpartition("/")[0] for one in found["bundles"]})
         groups = dict.fromkeys(spaces, "apart")

@@ -310,7 +310,7 @@ def options(*words):
 MISTAKES = {
     "no JSON": (no_json, "broker-2.json: it isn't JSON (Expecting value, character 1)"),
     "no report": (no_report, "broker-2.json: it is not a load report: it has neither"),
-    "no files": (no_files, "reports: there is no *.json in it"),
+    "no files": (no_files, "reports: there is no *.json file in it"),
     "a broker twice": (twice, "broker-1.json: there is already a report of broker-1; keep one"),
     "a bundle twice": (two_owners, "is also owned by broker-1"),
     "a wrong value in the conf": (

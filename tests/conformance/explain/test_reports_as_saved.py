@@ -124,7 +124,7 @@ def test_of_two_reports_of_a_broker_the_newer_is_used(said, save):
 def test_two_reports_of_a_broker_are_refused_if_neither_is_newer(said, save):
     folder = save({"b1-other.json": report("b1.example.com", 10.0, []), "b1.json": THREE["b1"]})
     _, err = said("explain", folder, status=2)
-    assert "there is already a report of b1.example.com:8080" in err
+    assert "is also a report of b1.example.com:8080" in err
     assert "fields do not tell which is newer; keep one of them" in err
 
 
