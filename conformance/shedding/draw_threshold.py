@@ -214,24 +214,23 @@ near_the_boundary = st.sampled_from((True, True, False))
 left_unset = st.booleans()
 level_counts = st.sampled_from((2, 4, 8, 16))
 bundles_each = st.sampled_from((2, 3, 6))
+at_the_boundary = st.sampled_from((None, None, (75, 75, 50, 0), (100, 100, 75, 25)))
+"""Usages of which the lowest is 50 points below the average, and none is as far above it."""
+
 level_usages = st.sampled_from(loads.EXACT_PERCENTS)
 
 
 @st.composite
 def _idle_among_busy(draw: st.DrawFn, fewest: int, settings: dict[str, Any]) -> Sketch:
     """Draw busy brokers; one may be near the lower boundary of a reading, far below it, or idle."""
-    size, busy, limit = (
-        draw(loads.sizes(max(fewest, 3))),
-        draw(busy_levels),
-        draw(boundary_thresholds),
-    )
+    size = draw(loads.sizes(max(fewest, 3)))
+    busy, limit = draw(busy_levels), draw(boundary_thresholds)
     if draw(near_the_boundary):
         below = max(draw(boundary_distances)(limit) + draw(boundary_offsets), 0)
         random = draw(randoms)
         levels = loads.lowest_twice(random, _one_below_the_average(random, size, busy, below))
     else:
-        low = draw(low_levels)
-        random = draw(randoms)
+        low, random = draw(low_levels), draw(randoms)
         levels = loads.lowest_twice(random, _one_lower(random, size, busy, low))
     counts = [2 + more for more in loads.bundles_per_broker(random, *size)]
     settings = {SHEDDER_THRESHOLD: limit, **settings}
@@ -300,13 +299,14 @@ def lower_boundary_off(draw: st.DrawFn, fewest: int = 2) -> Sketch:
 
 
 @st.composite
-def equal_usages(draw: st.DrawFn, fewest: int = 2) -> Sketch:
-    """Draw brokers with equal usage, with the lower boundary enabled."""
+def none_below_the_boundary(draw: st.DrawFn, fewest: int = 2) -> Sketch:
+    """Draw brokers with equal usage or one at the lower boundary, which is enabled, none below."""
     count, level, each = max(draw(level_counts), fewest), draw(level_usages), draw(bundles_each)
-    random = draw(randoms)
-    settings: dict[str, Any] = {SHEDDER_THRESHOLD: 10, LOWER_BOUNDARY: True}
-    counts = loads.bundles_per_broker(random, count, count * each)
-    return Sketch(random, "ThresholdShedder", [level] * count, counts, True, settings)
+    at, random = draw(at_the_boundary), draw(randoms)
+    levels = [level] * count if at is None or fewest > len(at) else random.sample(at, len(at))
+    settings: dict[str, Any] = {SHEDDER_THRESHOLD: 10 if at is None else 50, LOWER_BOUNDARY: True}
+    counts = loads.bundles_per_broker(random, len(levels), len(levels) * each)
+    return Sketch(random, "ThresholdShedder", levels, counts, True, settings)
 
 
 level_limits = st.sampled_from((5, 10, 20))

@@ -268,7 +268,9 @@ def an_idle_broker_makes_the_busiest_unload(
         expect.that(bool(owners) and owners <= set(names), allowed, answer)
 
 
-@SHED.check("THRESHOLD-10", draws=cycle_trials(draws.lower_boundary_on, draws.equal_usages))
+@SHED.check(
+    "THRESHOLD-10", draws=cycle_trials(draws.lower_boundary_on, draws.none_below_the_boundary)
+)
 def nothing_goes_while_nobody_is_idle(
     case: SheddingCycle, answer: Unloading, expect: Expect
 ) -> None:
