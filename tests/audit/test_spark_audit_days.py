@@ -217,13 +217,12 @@ def audited(session, begun):
     return there / "history", Store(session, str(there / "made"))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("near", "fresh"),
     [
         (timedelta(0), timedelta(0)),
-        pytest.param(
-            recent.MAX_UNPRUNED_PERIOD, recent.MAX_SUMMED_PERIOD, marks=pytest.mark.thorough
-        ),
+        (recent.MAX_UNPRUNED_PERIOD, recent.MAX_SUMMED_PERIOD),
     ],
 )
 def test_a_corrected_day_and_a_day_more_come_to_what_all_of_it_at_once_does(

@@ -248,6 +248,7 @@ def stale(store, every):
     return [step.table for step in every if marks[step.table].fingerprint != wanted[step.table]]
 
 
+@pytest.mark.thorough
 def test_other_options_and_other_input_rebuild_what_depends_on_them(
     audit_session, history, undisturbed, tmp_path
 ):
@@ -341,10 +342,11 @@ def killed_when(process, sign):
     process.communicate()
 
 
-KILLED_IN = (pytest.param("bundle_samples", marks=pytest.mark.thorough), "verdicts")
+KILLED_IN = ("bundle_samples", "verdicts")
 """Tables during whose writing an audit is killed: a table of records, and the last table."""
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("table", KILLED_IN)
 def test_killed_while_a_table_is_written_it_goes_on(
     audit_session, history, undisturbed, expected, tmp_path, table

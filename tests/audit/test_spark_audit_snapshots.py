@@ -39,9 +39,8 @@ def test_of_a_single_snapshot_nothing_is_audited(audited):
     assert "or load reports of several times" in err
 
 
-@pytest.mark.parametrize(
-    "asked", [("--why", MOVED), pytest.param(("--broker", "broker-1"), marks=pytest.mark.thorough)]
-)
+@pytest.mark.thorough
+@pytest.mark.parametrize("asked", [("--why", MOVED), ("--broker", "broker-1")])
 def test_the_arithmetic_of_a_move_is_that_before_it(audited, asked):
     """broker-1 is at 72 % with the bundle, and at 36 % in its next report without it."""
     status, out, _ = audited(2, *asked)

@@ -58,6 +58,7 @@ def test_an_archive_is_unpacked_and_goes_first(wheel):
     assert (Path(path[0]) / submit.PACKAGE / "specs" / "settings.yaml").exists()
 
 
+@pytest.mark.thorough
 def test_it_runs_on_the_spark_that_it_was_submitted_to(wheel, tmp_path):
     lines = [json.dumps(record) for record in ONE_CYCLE]
     (tmp_path / "history.jsonl").write_text("\n".join([*lines, "no\n"]))

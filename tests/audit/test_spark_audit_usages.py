@@ -132,7 +132,7 @@ def known(rows):
 
 
 CUTS = [
-    pytest.param(number, marks=() if number in (1, 5) else pytest.mark.thorough)
+    pytest.param(number, marks=() if number == 1 else pytest.mark.thorough)
     for number in range(len(SHARES))
 ]
 """Cycles from which an audit continues: after the usual share, and after an unknown share."""

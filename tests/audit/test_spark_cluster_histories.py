@@ -190,6 +190,7 @@ def test_average_shedder_of_a_cluster_accuses_nobody_and_is_explained(spark, tmp
     assert f"goes {EVENED_OUT} = 1000 msg/s, leaves 200 msg/s" in told
 
 
+@pytest.mark.thorough
 def test_an_unload_counts_from_its_cycle_where_it_was_recorded_late(spark, tmp_path, capsys):
     """Bundles move to and fro every two cycles, 120.2 s apart; the grace period is two minutes.
 

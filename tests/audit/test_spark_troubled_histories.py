@@ -8,6 +8,8 @@ that was started afterwards becomes leader; in 3.0.7, this leader had to shed by
 import gzip
 import json
 import re
+from contextlib import redirect_stdout
+from io import StringIO
 from pathlib import Path
 
 import pytest
@@ -34,15 +36,14 @@ def recorded(release):
 class Audited:
     """A recorded history, the summary of its audit, and answers about it."""
 
-    def __init__(self, release, folder, capsys):
-        self.release, self._capsys = release, capsys
+    def __init__(self, release, folder):
+        self.release = release
         self.lines = recorded(release)
         history = FOLDER / f"cluster-{release}-troubles.json.gz"
         self._words = ["audit", "--input", str(history), "--output", str(folder / "out")]
         self._words += ["--spark", CORES, "--judge-by", RELEASES[release]]
-        self.status = main([*self._words, "--json", str(folder / "found.json")])
+        self.status, self.report = printed([*self._words, "--json", str(folder / "found.json")])
         self.found = json.loads((folder / "found.json").read_text())
-        self.report = capsys.readouterr().out
 
     def of_users(self, kind):
         return [
@@ -55,13 +56,20 @@ class Audited:
         return self.asked("--broker", broker)
 
     def asked(self, *options):
-        assert main([*self._words, *options]) == 0
-        return self._capsys.readouterr().out
+        status, text = printed([*self._words, *options])
+        assert status == 0
+        return text
 
 
-@pytest.fixture(params=["3.0.7", pytest.param("4.2.4", marks=pytest.mark.thorough)])
-def audited(request, spark, tmp_path, capsys):
-    return Audited(request.param, tmp_path, capsys)
+def printed(words):
+    """Return a command's status and what it prints."""
+    with redirect_stdout(StringIO()) as out:
+        return main(words), out.getvalue()
+
+
+@pytest.fixture(scope="module", params=["3.0.7", pytest.param("4.2.4", marks=pytest.mark.thorough)])
+def audited(request, spark, tmp_path_factory):
+    return Audited(request.param, tmp_path_factory.mktemp("troubled"))
 
 
 def test_nobody_is_accused_and_each_event_is_named(audited):

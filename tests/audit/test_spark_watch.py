@@ -42,6 +42,7 @@ def recorded(folder):
     return [json.loads(line) for file in files for line in file.read_text().splitlines()]
 
 
+@pytest.mark.thorough
 def test_for_a_time(spark, cluster, tmp_path, capsys, monkeypatch):
     cluster.token = "very-secret"
     words = ["watch", cluster.url, "--output", str(tmp_path), "--every", "0.5", "--for", "1"]
