@@ -55,6 +55,13 @@ that no run sends, and are left out. Of the other 57, 53 were found at once. Fou
 more was drawn: a usage of 0 in a broker's history, two idle brokers, windows of more than a
 thousand samples, and domains with more than a hundred namespaces. Faults about isolation policies
 and AvgShedder are judged by documented-5.0.
+
+Of a fourth set of 60, one breaks no sentence, since no document says what a maximum of 0 bundles in
+a report means. Of the other 59, 56 were found at once. Three were missed until more was drawn:
+automatic splits that look at the default algorithm, a usage exactly at the lower boundary, and
+policies whose minimum of brokers is 0. Faults about written load reports and about the channel of
+ownership are judged by documented-5.0, too. Rules that a sample breaks without any change, since it
+follows other documents, do not count.
 """
 
 PERMITTED = """\
@@ -169,6 +176,13 @@ def broken_unchanged(sample: str, root: Path, profiles: tuple[str, ...]) -> froz
     return frozenset(broken_rules(_adapter_in(place, sample), root / "cases", profiles))
 
 
+def rules_broken_by_change(one: Planted, root: Path) -> list[str]:
+    """Return the rules that only the changed sample breaks, in the order of a run."""
+    unchanged = broken_unchanged(one.sample, root, one.profiles)
+    broken = broken_rules(one.adapter(root), root / "cases", one.profiles)
+    return [rule for rule in broken if rule not in unchanged]
+
+
 def page(found: Mapping[str, Sequence[str]]) -> str:
     """Return the page; `found` has the rules that each entry breaks."""
     lines = ["| fault | kind | sample | found first by |", "| --- | --- | --- | --- |"]
@@ -194,10 +208,7 @@ def main() -> int:
     found = {}
     with TemporaryDirectory() as folder, remembered_judgments():
         for one in (*planted("planted.yaml"), *planted("permitted.yaml")):
-            root = Path(folder)
-            rules = broken_rules(one.adapter(root), root / "cases", one.profiles)
-            known = broken_unchanged(one.sample, root, one.profiles)
-            found[one.name] = [rule for rule in rules if rule not in known]
+            found[one.name] = rules_broken_by_change(one, Path(folder))
             print(f"{one.name}: {', '.join(found[one.name]) or 'nothing'}", flush=True)
     PAGE.write_text(page(found), "utf-8")
     missed = [one.name for one in planted("planted.yaml") if not found[one.name]]
