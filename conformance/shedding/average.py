@@ -53,7 +53,8 @@ def cycles_near_thresholds(draw: st.DrawFn) -> Trial:
     over, far, within = low + random.choice((1, 5)), high + random.choice((1, 5)), low - 5
     course = random.choice(
         (
-            *([over] * (hits + 1), [over] * hits, [far] * 3, [far] * 2, [within] * 3, [low] * 3),
+            *([over] * (hits + 1), [over] * hits, [far] * 3, [far] * 2, [within] * 3),
+            *([low] * (hits + 1), [low] * (hits + 2)),
             *([over] * (hits - 1) + [within] + [over] * hits, [far, within, far, far]),
         )
     )
