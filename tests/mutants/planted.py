@@ -56,10 +56,10 @@ more was drawn: a usage of 0 in a broker's history, two idle brokers, windows of
 thousand samples, and domains with more than a hundred namespaces. Faults about isolation policies
 and AvgShedder are judged by documented-5.0.
 
-Of a fourth set of 60, one breaks no sentence, since no document says what a maximum of 0 bundles in
-a report means. Of the other 59, 56 were found at once. Three were missed until more was drawn:
-automatic splits that look at the default algorithm, a usage exactly at the lower boundary, and
-policies whose minimum of brokers is 0. Faults about written load reports and about the channel of
+Of a fourth set of 60, two break no sentence, since no document says what a maximum of 0 bundles in
+a report or a minimum of 0 brokers means. Of the other 58, 56 were found at once. Two were missed
+until more was drawn: automatic splits that look at the default algorithm, and a usage exactly at
+the lower boundary. Faults about written load reports and about the channel of
 ownership are judged by documented-5.0, too. Rules that a sample breaks without any change, since it
 follows other documents, do not count.
 """

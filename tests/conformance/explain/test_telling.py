@@ -108,7 +108,7 @@ def test_an_example_answered_otherwise_is_not_said_to_violate_its_rule():
         first
         == f"mine 1 does not give the expected answer to {example}, which counts against {rule.id}"
     )
-    assert "No rule's check rejects it" in " ".join(" ".join(rest).split())
+    assert "No rule's check rejects the answer" in " ".join(" ".join(rest).split())
     assert "violated" not in told
 
 
