@@ -9,7 +9,7 @@ from pulsar_conformance.reference.cluster import Broker
 from pulsar_conformance.reference.derivation import Step
 from pulsar_conformance.reference.numbers import Fraction, Percent, Rate, places_apart, plain
 from pulsar_conformance.reference.shedding import MEASURE, Cycle, Unloads, select_movable
-from pulsar_conformance.reference.usage import maximum
+from pulsar_conformance.reference.usage import busiest_text, maximum
 
 OVERLOAD_THRESHOLD = "loadBalancerBrokerOverloadedThresholdPercentage"
 
@@ -100,8 +100,7 @@ def _steps(cycle: Cycle, broker: Broker, taken: list[str]) -> Iterator[Step]:
 
     usage, threshold = maximum(broker), threshold_of(cycle)
     places = places_apart(usage.percent, threshold)
-    busiest = f"of {usage.resource}, the busiest resource" if usage.resource else "of everything"
-    yield Step("usage", f"{plain(usage.percent, places)} % {busiest}")
+    yield Step("usage", f"{plain(usage.percent, places)} % {busiest_text(usage)}")
     yield Step("threshold", f"{plain(threshold, places)} %")
     if not is_overloaded(cycle, broker):
         yield from keep_all_steps(cycle, broker, "is not overloaded")

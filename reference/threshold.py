@@ -20,7 +20,12 @@ from pulsar_conformance.reference.numbers import (
     throughput,
 )
 from pulsar_conformance.reference.shedding import Cycle, Unloads, select_movable
-from pulsar_conformance.reference.usage import WEIGHT_SETTINGS, weighted_maximum, weights
+from pulsar_conformance.reference.usage import (
+    WEIGHT_SETTINGS,
+    busiest_text,
+    weighted_maximum,
+    weights,
+)
 
 SHEDDER_THRESHOLD = "loadBalancerBrokerThresholdShedderPercentage"
 HISTORY_SHARE = "loadBalancerHistoryResourcePercentage"
@@ -352,10 +357,9 @@ def smoothed_text(used: str, current: str) -> str:
 def _usage_steps(levels: Levels, broker: Broker) -> Iterator[Step]:
     weight = weights(levels.cycle.settings)
     usage = weighted_maximum(broker, weight)
-    busiest = f"of {usage.resource}, the busiest resource" if usage.resource else "of everything"
     share = weight[usage.resource] if usage.resource else Fraction(1)
     weighted = f", with its weight {plain(share)}" if share != 1 else ""
-    yield Step("usage", f"{plain(usage.percent, levels.places)} % {busiest}{weighted}")
+    yield Step("usage", f"{plain(usage.percent, levels.places)} % {busiest_text(usage)}{weighted}")
     for name, used in broker.percent.items():
         if weight[name] == 0 and used > usage.percent:
             counts = levels.cycle.settings.counts(WEIGHT_SETTINGS[name])

@@ -18,7 +18,7 @@ from pulsar_conformance.reference.shedding_steps import (
     idle_steps,
     last_unload_text,
 )
-from pulsar_conformance.reference.usage import maximum
+from pulsar_conformance.reference.usage import busiest_text, maximum
 
 MAY_GO = "may go"
 """Label of a bundle that the grace period does not keep on its broker."""
@@ -72,6 +72,4 @@ def _broker_steps(cycle: Cycle) -> Iterator[Step]:
 def _usage_text(broker: Broker) -> str:
     """Return the usage of the busiest resource; whether the strategy weights it is unknown."""
     usage = maximum(broker)
-    if usage.resource is None:
-        return "usage 0 %"
-    return f"usage {plain(usage.percent)} % of {usage.resource}, the busiest resource, unweighted"
+    return f"usage {plain(usage.percent)} % {busiest_text(usage)}, unweighted"

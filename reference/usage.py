@@ -31,6 +31,11 @@ class Usage:
     resource: str | None
 
 
+def busiest_text(usage: Usage) -> str:
+    """Return text that names the resource of a usage, as it follows the percentage."""
+    return f"of {usage.resource}, the busiest resource" if usage.resource else "of everything"
+
+
 def weights(settings: Settings) -> dict[str, Fraction]:
     """Return each resource's weight as a fraction."""
     return {name: settings.number(WEIGHT_SETTINGS[name]) for name in RESOURCES}

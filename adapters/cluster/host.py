@@ -54,8 +54,11 @@ OPTIONS = (
 class ClusterHost:
     """Answers in the adapter protocol for a cluster of the release that the arguments name."""
 
-    # Every host is given readings, but a cluster follows its own.
-    def __init__(self, profile: str, readings: Mapping[str, str]) -> None:  # noqa: ARG002  see above
+    def __init__(
+        self,
+        profile: str,
+        readings: Mapping[str, str],  # noqa: ARG002  every host is given them; a cluster has its own
+    ) -> None:
         self._options = json.loads(sys.argv[1])
         jars = [jar for folder in self._options["folders"] for jar in jvm.jars_in(Path(folder))]
         folder = Path(self._options["folder"])
@@ -95,7 +98,11 @@ class ClusterHost:
             self._cluster, self._options["version"], self._defaults, self._options["settings"]
         )
 
-    def hello(self, profile: str, readings: Mapping[str, str]) -> dict[str, Any]:  # noqa: ARG002  see above
+    def hello(
+        self,
+        profile: str,  # noqa: ARG002  known since the start
+        readings: Mapping[str, str],  # noqa: ARG002  a cluster has its own
+    ) -> dict[str, Any]:
         """Return the answer to hello, including the operations, the stubs and the neutralized
         settings.
         """

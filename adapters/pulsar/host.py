@@ -35,8 +35,11 @@ A batch takes some seconds, so that even slow machines stay within the time limi
 class ReleasedHost:
     """Answers for one release, which the options in the command line describe."""
 
-    # Every host is given readings, but a release follows its own.
-    def __init__(self, profile: str, readings: Mapping[str, str]) -> None:  # noqa: ARG002  see above
+    def __init__(
+        self,
+        profile: str,
+        readings: Mapping[str, str],  # noqa: ARG002  every host is given them; a release has its own
+    ) -> None:
         options = json.loads(sys.argv[2])
         self._start(options)
         try:

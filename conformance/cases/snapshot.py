@@ -372,8 +372,7 @@ def unowned_notes(snapshot: Snapshot, place: str | None) -> Iterator[str]:
     """Yield at most one note, on bundle data not used because no broker owns the bundle."""
     unowned = [name for name in snapshot.unowned() if name != place]
     if unowned:
-        others = f" and {len(unowned) - 1} more" if unowned[1:] else ""
-        yield f"bundle data not used, since no broker owns the bundle: {unowned[0]}{others}"
+        yield f"bundle data not used, since no broker owns the bundle: {first_of(unowned, 1)}"
 
 
 def policy_without_topics(namespace: str, snapshot: Snapshot) -> tuple[list[Json], list[str]]:

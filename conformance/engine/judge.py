@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from pulsar_conformance import specs
 from pulsar_conformance.adapters import AdapterError
@@ -106,14 +107,25 @@ class JudgedImplementation:
         return next(distinct_answers(self.model, trial, 1), None)
 
     def may_apply_to_trial(self, trial: Trial) -> bool:
-        """True if some rule applies to the model's answers to the trial, or if there are none."""
-        right = self.model_answers(trial)
-        return right is None or any(
-            self.evaluator.judge(rule.id, trial, right).word in DECISIVE
-            for rule in specs.load().rules_of(self.resolved.profile)
-            if trial.operations & {*rule.operations} and not rule.untestable
-            if self.inapplicable(rule) is None
-        )
+        """True if some rule applies to the model's answers to the trial, or if there are none.
+
+        The result is stored, since every rule needs it for a saved trial that got no answer.
+        """
+        known, key = self._applicability, trial.fingerprint
+        if key not in known:
+            right = self.model_answers(trial)
+            known[key] = right is None or any(
+                self.evaluator.judge(rule.id, trial, right).word in DECISIVE
+                for rule in specs.load().rules_of(self.resolved.profile)
+                if trial.operations & {*rule.operations} and not rule.untestable
+                if self.inapplicable(rule) is None
+            )
+        return known[key]
+
+    @cached_property
+    def _applicability(self) -> dict[str, bool]:
+        """The results of `may_apply_to_trial`, by the trial's fingerprint."""
+        return {}
 
     def possible_model_answers(self, trial: Trial) -> Iterator[list[Json]]:
         """Yield the answers that the model can give: several if it decides at random."""

@@ -135,7 +135,7 @@ CUTS = [
     pytest.param(number, marks=() if number == 1 else pytest.mark.thorough)
     for number in range(len(SHARES))
 ]
-"""Cycles from which an audit continues: after the usual share, and after an unknown share."""
+"""Cycles from which an audit continues; ordinary runs try the one after the first share."""
 
 
 @pytest.mark.parametrize("number", CUTS)

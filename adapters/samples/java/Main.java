@@ -10,7 +10,8 @@ import java.util.stream.IntStream;
 import java.util.zip.CRC32;
 
 /**
- * A load balancer that speaks the adapter protocol, version 1. Run it with {@code java Main.java}.
+ * A load balancer that speaks the adapter protocol, version 1. Run it with {@code java Main.java}:
+ * Java 17 runs a single source file without a build, so everything is in this one.
  * Rates are messages per second, throughput is bytes per second, usage and thresholds are percent.
  * To make it yours, keep main, reply, Obj and Json, and replace the methods in OPERATIONS.
  */

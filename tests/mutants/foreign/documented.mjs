@@ -1,5 +1,6 @@
 // What the documents of Pulsar 5.0 say about reports, channels, policies, new namespaces, owners and two shedding
-// strategies, written from the pages alone. Faults are planted in its text: each line of faults.yaml is one here.
+// strategies, written from the pages alone. Faults are planted in its text: each line of faults.yaml is one here. It is
+// one file, so that a fault is planted by a copy in which one line differs.
 
 const DEFAULTS = {
   defaultNumberOfNamespaceBundles: 32, defaultNumberOfSystemNamespaceBundles: 64,
