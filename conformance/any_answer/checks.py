@@ -39,8 +39,8 @@ from pulsar_conformance.conformance.shedding.operations import SHED
 MORE_SHARES = (
     *(SHED.id,) * 6,
     *("report.read",) * 2,
+    *("place.select",) * 2,
     "bundles.split_candidates",
-    "place.select",
     "bundles.locate",
 )
 """Operations whose cases vary most. An operation that is listed n times gets n more shares of the
