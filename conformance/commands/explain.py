@@ -41,7 +41,6 @@ from pulsar_conformance.conformance.cases.saved import (
     BadCase,
     ProvidedQuestions,
     adapted_to_version,
-    case_content,
     read_questions_of_user,
 )
 from pulsar_conformance.conformance.cases.setting_types import with_settings
@@ -66,7 +65,9 @@ from pulsar_conformance.conformance.explain.balance import (
 from pulsar_conformance.conformance.explain.derivations import (
     ExplainOptions,
     case_lines,
+    example_as_case,
     example_lines,
+    provided_example,
 )
 from pulsar_conformance.conformance.explain.focus import Focus
 from pulsar_conformance.conformance.explain.logs import log_lines
@@ -203,14 +204,15 @@ def _lines(args: argparse.Namespace) -> Generator[str, None, bool]:
     if from_cluster:
         return (yield from _cluster_lines(args, focus))
     if is_example:
-        _check_options(args, ("sweep",), "a case or a cluster's data")
         wanted = _options_for(args, focus, "")
         example = _example(args.example or args.case)
         if args.as_case:
             _check_options(args, NOT_FOR_PRINTED_CASES, "an explanation")
-            content = case_content(with_settings(Trial.asking(example.questions), wanted.settings))
+            content = example_as_case(example, wanted.settings)
             yield json.dumps(content, indent=1, ensure_ascii=False)
             return True
+        if args.sweep is not None:
+            return (yield from case_lines(provided_example(example, {}), wanted))
         yield from example_lines(example, wanted)
         return True
     answered = []

@@ -237,6 +237,7 @@ def setting_lines(args: argparse.Namespace) -> Iterator[str]:
     for pattern in args.pattern:
         if not any(fnmatchcase(name, pattern) for name in known):
             raise UnknownName(pattern, "setting", known)
+    others = 0
     for name in dict.fromkeys((*known_specs.settings, *known)):
         setting, annotated = known[name], known_specs.annotated.get(name, known[name])
         named = name in known_specs.settings or documents.intersection(annotated.documents)
@@ -250,6 +251,14 @@ def setting_lines(args: argparse.Namespace) -> Iterator[str]:
                 *_describe_annotations(annotated, documents),
             )
             yield from columns(facts)
+        else:
+            others += not args.pattern
+    if others:
+        yield ""
+        yield from paragraph(
+            f"The documents of {args.profile} do not name {counted(others, 'other setting')}; "
+            "all are listed by pulsar-conformance settings '*'"
+        )
 
 
 def _describe_annotations(setting: Setting, documents: set[str]) -> Iterator[tuple[str, str]]:

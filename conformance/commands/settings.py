@@ -36,7 +36,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "broker.conf, or the admin URL of a broker, to explain: what is in force, what has no "
         "effect, and what an upgrade changes",
     )
-    add_profile(parser, "print the defaults of this profile (%(default)s)")
+    add_profile(
+        parser,
+        "print the settings that the documents of this profile name, with its defaults "
+        "(%(default)s)",
+    )
     parser.add_argument(
         "--to",
         type=released_version,

@@ -17,6 +17,7 @@ from pulsar_conformance.conformance.cases.placing import PORT_IGNORED
 from pulsar_conformance.conformance.cases.saved import (
     BadCase,
     ProvidedQuestions,
+    case_content,
     derivations_for,
     with_strategy_of_version,
 )
@@ -239,6 +240,20 @@ def _check_focus(place: str, trial: Trial, focus: Focus) -> None:
         raise BadCase(f"{place}: {gone[0]}")
 
 
+def provided_example(example: Example, settings: Mapping[str, Any]) -> ProvidedQuestions:
+    """Return an example's questions with changed settings, and with its profile and readings."""
+    trial = with_settings(Trial.asking(example.questions), settings)
+    profile = _profile_of(example, trial)
+    return ProvidedQuestions(example.id, trial, profile, example.readings)
+
+
+def example_as_case(example: Example, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the content of a case file for `provided_example`."""
+    provided = provided_example(example, settings)
+    readings = {"readings": dict(provided.readings)} if provided.readings else {}
+    return {**case_content(provided.trial), "profile": provided.profile, **readings}
+
+
 def example_lines(example: Example, options: ExplainOptions) -> Iterator[str]:
     """Yield a worked example, the model's derivation, and whether both give the same answer.
 
@@ -347,15 +362,18 @@ def _comparison_by_hand(
         return "With these settings, there is no answer by hand."
     if example.allowed is None:
         return f"There is no answer by hand: {example.judged_by_rules}"
+    others_allowed = ""
+    if example.shows_model_answer:
+        others_allowed = (
+            f" Others may be right as well. {as_sentence(example.judged_by_rules or '')}"
+        )
     if example_allows(example, answers):
         others = len(example.allowed) - 1
         verb = "is" if others == 1 else "are"
         more = f"; {counted(others, 'other')} {verb} also allowed" if others else ""
-        same = f"The answer by hand is the same{more}."
-        why = as_sentence(example.judged_by_rules or "")
-        return f"{same} Others may be right as well. {why}" if example.shows_model_answer else same
+        return f"The answer by hand is the same{more}.{others_allowed}"
     worked = ", ".join(f"{name}={value}" for name, value in example.readings.items())
     different = f"The answer by hand is different; it assumes {worked or 'no reading'}."
     release = version_of_released(profile)
     known = example.released.get(release)
-    return f"{different} Pulsar {release}: {known.why}" if known else different
+    return f"{different}{others_allowed}" + (f" Pulsar {release}: {known.why}" if known else "")

@@ -100,7 +100,7 @@ def format_usage(value: Json) -> str:
     used, limit = exact(value["usage"]), exact(value["limit"])
     if limit == 100:
         return f"{plain(used)} %"
-    return f"{plain(used)} of {plain(limit)}{_percent(100 * used / limit) if limit else ''}"
+    return f"{plain(used)} of {plain(limit)}{_percent(100 * used / limit) if limit > 0 else ''}"
 
 
 def _percent(share: Fraction) -> str:

@@ -40,6 +40,39 @@ def test_an_example_can_be_saved_changed_and_explained(said, tmp_path, capsys):
     assert (status, out.endswith("answer unload nothing")) == (0, True)
 
 
+# By other documents, or by their usual readings, each of these has another answer.
+@pytest.mark.parametrize(
+    ("example", "answer"),
+    [
+        ("overload-most-messages", "unload shop/eu/0x40000000_0x80000000 of b1"),
+        ("place-plain", "answer broker b1"),
+        ("planned-destination", "answer broker b1"),
+        ("transfer-excluded", "unload nothing"),
+    ],
+)
+def test_an_example_as_a_case_keeps_its_documents_and_readings(
+    said, tmp_path, capsys, example, answer
+):
+    assert main(["explain", example, "--as-case"]) == 0
+    file = tmp_path / "case.json"
+    file.write_text(capsys.readouterr().out, "utf-8")
+    status, out, _ = said("explain", file)
+    assert (status, answer in out) == (0, True), out
+
+
+# Above 90 %, the busy broker at 95 % sheds 95 - 91 + 5 = 9 %, and at a threshold of 95 % nothing.
+def test_a_setting_is_swept_over_an_example(said):
+    swept = ("--broker", "b1", "--sweep", f"{THRESHOLD}=91..95/4")
+    status, out, _ = said("explain", OVERLOADED, *swept)
+    assert status == 0
+    assert "91 unload shop/eu/0x60000000_0x80000000 of b1 95 unload nothing" in out
+
+
+def test_another_answer_than_the_model_s_may_be_right(said):
+    _, out, _ = said("explain", "--example", "transfer-deviation", "--judge-by", "released-4.2")
+    assert "The answer by hand is different; it assumes no reading. Others may be right as" in out
+
+
 @pytest.mark.parametrize(
     ("words", "hint"),
     [
