@@ -50,10 +50,12 @@ NAMESPACES: Mapping[str, Renaming] = {
     "namespaces whose long names differ in the middle": (
         "acme/" + LONG_PART + "-{}-" + LONG_PART
     ).format,
+    "namespaces whose names begin like hash ranges": "acme/0x{:08x}".format,
 }
 DOMAINS: Mapping[str, Renaming] = {
     "domains and groups named by numbers": "{}".format,
     "domains and groups with names beyond ASCII": "Räck {} / 東京".format,
+    "domains and groups whose names begin with each other": lambda number: "rack" + number * "-1",
 }
 """Renamings of domains and groups to names that differ in more than capital letters."""
 
