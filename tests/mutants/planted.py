@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -101,7 +102,7 @@ class Planted:
 
     def adapter(self, folder: Path) -> str:
         """Write the changed sample to a new folder, and return the name of its adapter."""
-        place = folder / self.name.replace(" ", "-").replace(",", "")
+        place = folder / re.sub(r"[^\w-]+", "-", self.name)
         shutil.copytree(SAMPLES / self.sample, place)
         file = place / self.file
         source = file.read_text("utf-8")
