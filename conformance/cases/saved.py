@@ -39,6 +39,8 @@ class SavedTrial(NamedTuple):
     trial: Trial
     rule: str | None
     profile: str | None = None
+    excluded: Mapping[str, list[str]] | None = None
+    """By adapter: the alternatives, as `name=value`, that its answers had excluded."""
 
 
 @dataclass(frozen=True)
@@ -110,9 +112,8 @@ def save(trial: Trial, root: Path, about: Mapping[str, Any]) -> Path:
     relative = case_file_path(trial)
     target = root / relative
     target.parent.mkdir(parents=True, exist_ok=True)
-    content = {**case_content(trial), **about}
     partial = target.with_suffix(f".{os.getpid()}.partial")
-    text = json.dumps(content, indent=1, ensure_ascii=False) + "\n"
+    text = json.dumps({**case_content(trial), **about}, indent=1, ensure_ascii=False) + "\n"
     partial.write_bytes(text.encode("utf-8", "backslashreplace"))
     partial.replace(target)
     return relative
@@ -145,7 +146,7 @@ def load_saved(file: Path, defaults: Mapping[str, Any] | None = None) -> SavedTr
     problem = None if defaults is None else trial_flaw(trial, defaults)
     if problem:
         raise BadCase(f"{file}: {problem}")
-    return SavedTrial(trial, data.get("rule"), data.get("profile"))
+    return SavedTrial(trial, data.get("rule"), data.get("profile"), data.get("excluded"))
 
 
 def _values_in(name: str, content: bytes, otherwise: str = "") -> list[tuple[int, Any]]:

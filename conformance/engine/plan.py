@@ -74,6 +74,8 @@ class Plan:
     """The time limits of an implementation."""
     campaign: Campaign | None = None
     """Results of a campaign that ended before the run; its cases replace drawn cases."""
+    excluded: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """By adapter: the alternatives that answers had excluded when the replayed case was saved."""
     known: KnownAnswers[Outcome] = field(default_factory=KnownAnswers, compare=False, repr=False)
     """The answers that implementations of this run have given."""
 
@@ -105,7 +107,7 @@ class Plan:
             chosen = chosen_readings(readings, *profiles)
             listed = _load_deviations(deviations) if deviations else ()
             earlier = () if replay else tuple(saved.load_earlier_cases(root))
-            trial = _load_replayed(replay, profiles) if replay else None
+            replayed = _load_replayed(replay, profiles) if replay else None
         except saved.BadCase as error:
             raise UnusableCase(str(error)) from None
         except (AdapterError, specs.UnknownName, specs.SpecError) as error:
@@ -114,8 +116,10 @@ class Plan:
             raise BadPlan(f"--examples {examples}: at least one case must be drawn")
         plan = cls(
             tuple(dict.fromkeys(adapters)), tuple(dict.fromkeys(profiles)), chosen, tuple(rules),
-            listed, trial, replay or "", earlier, examples, seed, root, limits or Limits(),
+            listed, replayed and replayed.trial, replay or "", earlier,
+            examples, seed, root, limits or Limits(),
             saved.load_campaign(Path(campaign)) if campaign else None,
+            (replayed and replayed.excluded) or {},
         )  # fmt: skip
         plan._check_rules()
         return plan
@@ -227,8 +231,8 @@ def _load_deviations(file: str) -> tuple[Deviation, ...]:
     return load_deviations(fixtures.bundled_path(file))
 
 
-def _load_replayed(file: str, profiles: Sequence[str]) -> Trial:
-    return saved.load_saved(fixtures.bundled_path(file), specs.load().defaults(profiles[0])).trial
+def _load_replayed(file: str, profiles: Sequence[str]) -> SavedTrial:
+    return saved.load_saved(fixtures.bundled_path(file), specs.load().defaults(profiles[0]))
 
 
 OUT = "reports/out"

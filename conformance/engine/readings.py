@@ -263,9 +263,9 @@ def deciding_rules(profile: str, operations: frozenset[str]) -> Sequence[specs.R
 def as_evidence(
     evaluator: RuleEvaluator, profile: str, answered: Iterable[tuple[Trial, Sequence[Json]]]
 ) -> Iterator[Evidence]:
-    """Yield evidence for each answered trial, unless an answer is `unsupported`."""
+    """Yield evidence for each trial, unless one of its questions is unsupported or has failed."""
     for trial, answers in answered:
-        if not any("unsupported" in answer for answer in answers):
+        if not any("unsupported" in answer or "failed" in answer for answer in answers):
             yield Evidence(evaluator, deciding_rules(profile, trial.operations), trial, answers)
 
 

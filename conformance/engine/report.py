@@ -164,12 +164,15 @@ def failure_of(applied: AppliedRule, shown: ShownFault, plan: Plan) -> Failure:
     judged, fault = applied.judged, shown.fault
     consulted, how = _documented_consulted(applied, fault), judged.resolved.how
     profile, readings = judged.resolved.profile, judged.evaluator.readings.choices
-    file = plan.replay_file
+    passes_under = tuple(_alternatives_that_pass(applied, fault))
+    excluded = [one for one in passes_under if judged.resolved.excludes(*one.split("="))]
+    adapter, file = judged.implementation.adapter, plan.replay_file
     if plan.replay is None:
         about = {"profile": profile, "readings": dict(readings)}
-        file = saved.save(fault.trial, plan.root, about).as_posix()
+        by_answers = {"excluded": {adapter: excluded}} if excluded else {}
+        file = saved.save(fault.trial, plan.root, {**about, **by_answers}).as_posix()
+    excluded += plan.excluded.get(adapter, ())
     recurrence = f"; asked again, {fault.recurrence}" if fault.recurrence else ""
-    passes_under = tuple(_alternatives_that_pass(applied, fault))
     decisive = {one.partition("=")[0] for one in passes_under}
     pinned = {
         name: value
@@ -188,9 +191,7 @@ def failure_of(applied: AppliedRule, shown: ShownFault, plan: Plan) -> Failure:
         answered=f"{fault.outcome.answered}{recurrence}",
         again=reproduce_command(judged, plan, "--replay", file, pinned=pinned),
         readings=tuple(f"{name}={value} ({how[name]})" for name, value in consulted.items()),
-        passes_under=tuple(
-            one for one in passes_under if not judged.resolved.excludes(*one.split("="))
-        ),
+        passes_under=tuple(one for one in passes_under if one not in excluded),
         answers=tuple(_answers(shown)),
         settings=tuple(settings_in_force(profile, readings, fault.trial)),
     )

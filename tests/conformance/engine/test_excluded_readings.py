@@ -1,0 +1,79 @@
+"""Alternatives that answers excluded stay excluded when the saved case is replayed."""
+
+import json
+from dataclasses import replace
+
+import pytest
+from pulsar_conformance.adapters.reference import ReferenceConnection
+from pulsar_conformance.conformance.engine import implementation as implementations
+from pulsar_conformance.conformance.engine.plan import Plan
+from pulsar_conformance.conformance.engine.readings import ResolvedReadings, resolve_readings
+from pulsar_conformance.conformance.engine.run import Run
+
+PROFILE, BROKEN = "documented-3.0", "SHED-04"
+FREE, BLOCKED = "grace-edge=free", "grace-edge=blocked"
+
+
+@pytest.fixture
+def failure(monkeypatch, tmp_path):
+    """Return a function that judges an implementation that frees bundles at the edge of grace."""
+
+    def fail(excluded=(), **options):
+        free = ReferenceConnection("free", PROFILE, {"grace-edge": "free"})
+        free.hello = replace(free.hello, readings={})
+        monkeypatch.setattr(implementations, "connect", lambda *_: free)
+        with monkeypatch.context() as patched:
+            patched.setattr(ResolvedReadings, "excludes", lambda _, *one: "=".join(one) in excluded)
+            plan = Plan.make(
+                ["reference"], [PROFILE], [BLOCKED], [BROKEN], root=tmp_path, **options
+            )
+            run = Run(plan, "reference", PROFILE)
+            return run.verdict(run.rules[0]).failure
+
+    return fail
+
+
+def test_an_excluded_alternative_is_no_excuse_in_a_replay(failure, tmp_path):
+    found = failure([FREE])
+    assert found.passes_under == ()
+    file = tmp_path / found.case_file
+    assert json.loads(file.read_text())["excluded"] == {"reference": [FREE]}
+    assert failure(replay=str(file)).passes_under == ()
+
+
+def test_answers_of_one_implementation_exclude_nothing_for_another(failure, tmp_path):
+    file = tmp_path / failure([FREE]).case_file
+    content = json.loads(file.read_text())
+    content["excluded"] = {"exec:another": content["excluded"]["reference"]}
+    file.write_text(json.dumps(content))
+    assert failure(replay=str(file)).passes_under == (FREE,)
+
+
+def test_what_answers_have_not_excluded_is_an_excuse_in_a_replay_too(failure, tmp_path):
+    found = failure()
+    assert found.passes_under == (FREE,)
+    file = tmp_path / found.case_file
+    assert "excluded" not in json.loads(file.read_text())
+    assert failure(replay=str(file)).passes_under == (FREE,)
+
+
+class WithoutGrace(ReferenceConnection):
+    """Follows another alternative than the usual one, and fails if anything was unloaded."""
+
+    def __init__(self):
+        super().__init__("without-grace", PROFILE, {"overload-trigger": "reaches"})
+        self.hello = replace(self.hello, readings={})
+
+    def exchange(self, operation, batch):
+        answers = super().exchange(operation, batch)
+        for place, case in enumerate(batch):
+            if case.get("recentlyUnloaded"):
+                answers[place] = {"failed": "NullPointerException"}
+        return answers
+
+
+def test_a_question_without_an_answer_hides_no_reading(monkeypatch):
+    monkeypatch.setattr(implementations, "connect", lambda *_: WithoutGrace())
+    asked = implementations.Implementation("reference", PROFILE, {})
+    found = resolve_readings(asked, seed=0)
+    assert (found.how["overload-trigger"], found.chosen["overload-trigger"]) == ("found", "reaches")
