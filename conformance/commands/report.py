@@ -200,6 +200,11 @@ def _diff(args: argparse.Namespace) -> int:
             print(f"  {change}")
     if not any(found.values()):
         print("no verdict has changed")
+    if stale := comparing.stale_deviations(after):
+        print(
+            f"{args.after}: the list of known deviations is out of date: "
+            f"the run does not find {', '.join(stale)} broken"
+        )
     return int(bool(found["worse"]))
 
 

@@ -2,17 +2,42 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from pulsar_conformance.reports.runs.making import Report
-from pulsar_conformance.reports.table import WORDS, word_of
+from pulsar_conformance.reports.runs.making import Line, Report
+from pulsar_conformance.reports.table import (
+    BREAKING_VERDICTS,
+    KEPT_VERDICTS,
+    LISTED_REASON,
+    WORDS,
+    word_of,
+)
 from pulsar_conformance.specs import load
 
-RANKS = {word: rank for rank, word in enumerate(WORDS) if word != "not_applicable"}
-"""Rank of each verdict; the worst has rank 0. `not_applicable` has no rank, since it is neither
-better nor worse than others.
+KEPT, BROKEN, UNCLEAR, NOT_JUDGED = "kept", "broken", "unclear", "not judged"
+
+STANDINGS: Mapping[str, str] = {
+    **dict.fromkeys(KEPT_VERDICTS, KEPT),
+    **dict.fromkeys(BREAKING_VERDICTS, BROKEN),
+    **dict.fromkeys(("undecided", "unexercised", "error"), UNCLEAR),
+    "not_applicable": NOT_JUDGED,
+}
+"""The standing of a rule by its verdict, whether or not a list of known deviations names it."""
+
+DIRECTIONS: Mapping[tuple[str, str], str] = {
+    (BROKEN, KEPT): "better",
+    (UNCLEAR, KEPT): "better",
+    (KEPT, BROKEN): "worse",
+    (KEPT, UNCLEAR): "worse",
+    (UNCLEAR, BROKEN): "worse",
+}
+"""The direction for two standings of a rule; other pairs are neither better nor worse.
+Only a rule that is seen to be kept is better; a broken rule that becomes unclear is not.
 """
+
+ABSENT: Line = {"verdict": "not there", "why": ""}
+"""The line of a rule that a report does not have."""
 
 
 @dataclass(frozen=True)
@@ -22,13 +47,8 @@ class ChangedVerdict:
     rule: str
     before: str
     after: str
-
-    @property
-    def direction(self) -> str:
-        """How the verdict changed: `better`, `worse` or `other`."""
-        if self.before not in RANKS or self.after not in RANKS:
-            return "other"
-        return "better" if RANKS[self.after] > RANKS[self.before] else "worse"
+    direction: str
+    """How the verdict changed: `better`, `worse` or `other`."""
 
     def __str__(self) -> str:
         before, after = (WORDS.get(one, one) for one in (self.before, self.after))
@@ -41,15 +61,29 @@ def changed_verdicts(before: Report, after: Report) -> dict[str, list[ChangedVer
     """Return the changed verdicts by direction (`better`, `worse` or `other`), in the order of the
     rules.
     """
-    old, new = (_words(report) for report in (before, after))
+    old, new = ({line["rule"]: line for line in report["verdicts"]} for report in (before, after))
     found: dict[str, list[ChangedVerdict]] = {"better": [], "worse": [], "other": []}
     for rule in dict.fromkeys((*old, *new)):
-        one = ChangedVerdict(rule, old.get(rule, "not there"), new.get(rule, "not there"))
-        if one.before != one.after:
-            found[one.direction].append(one)
+        first, second = old.get(rule, ABSENT), new.get(rule, ABSENT)
+        if word_of(first) != word_of(second):
+            direction = DIRECTIONS.get((standing(first), standing(second)), "other")
+            changed = ChangedVerdict(rule, word_of(first), word_of(second), direction)
+            found[direction].append(changed)
     return found
 
 
-def _words(report: Report) -> dict[str, str]:
-    verdicts: list[dict[str, Any]] = report["verdicts"]
-    return {line["rule"]: word_of(line) for line in verdicts}
+def standing(line: Line) -> str:
+    """Return the standing that a verdict gives a rule: kept, broken, unclear or not judged.
+
+    A verdict on a rule that is listed as a known deviation and not broken counts as the verdict
+    that the rule would have without the list.
+    """
+    word, why = str(line["verdict"]), str(line["why"])
+    if word == "unexpected_pass" and why.startswith(LISTED_REASON):
+        word = why.removeprefix(LISTED_REASON).partition(":")[0].replace(" ", "_")
+    return STANDINGS.get(word, NOT_JUDGED)
+
+
+def stale_deviations(report: Report) -> list[str]:
+    """Return the rules that a run's list of known deviations names although none is broken."""
+    return [line["rule"] for line in report["verdicts"] if line["verdict"] == "unexpected_pass"]
