@@ -349,6 +349,8 @@ def parse_sweep(text: str) -> tuple[str, list[str]]:
 def with_settings(trial: Trial, given: Mapping[str, Any]) -> Trial:
     """Return a trial with these settings added to each case; None removes a setting.
 
+    A given setting also replaces a field that stands for it, such as the strategy of the case.
+
     Errors: `BadSetting` if no question takes settings, or if a field of a case overrides a given
     setting.
     """
@@ -375,6 +377,8 @@ def _with_settings(question: Question, given: Mapping[str, Any]) -> Question:
         if field and case.get(field) is not None:
             said = f"{field} of the case, {case[field]}, overrides it"
             raise BadSetting(f"--setting {name}: {said}; set {field} to null to use the setting")
+    fields = OPERATIONS[operation].stands_for
+    case = {**case, **{fields[name]: None for name in given if fields.get(name) in case}}
     return Question(operation, {**case, "settings": merge_settings(case.get("settings"), given)})
 
 

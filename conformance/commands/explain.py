@@ -44,10 +44,7 @@ from pulsar_conformance.conformance.cases.saved import (
     read_questions_of_user,
 )
 from pulsar_conformance.conformance.cases.setting_types import with_settings
-from pulsar_conformance.conformance.cases.settings import (
-    SettingsRead,
-    read_pairs,
-)
+from pulsar_conformance.conformance.cases.settings import SettingsRead, read_pairs
 from pulsar_conformance.conformance.cases.settings_files import (
     NOTHING_READ,
     files_in_force,
@@ -73,7 +70,7 @@ from pulsar_conformance.conformance.explain.focus import Focus
 from pulsar_conformance.conformance.explain.logs import log_lines
 from pulsar_conformance.conformance.explain.running import (
     check_case,
-    sheds_any,
+    possible_answers,
     unknown_history_notes,
     unknown_unloads_notes,
 )
@@ -281,7 +278,7 @@ def _cluster_lines(args: argparse.Namespace, focus: Focus) -> Generator[str, Non
     for note in (*found.notes, *unknown_history_notes(changed, model)):
         if not note.endswith(PORT_IGNORED):  # Printed with the decision.
             print_note(note)
-    if sheds_any(changed, model):
+    if any(one.get("unload") for one in possible_answers(changed, model)):
         for note in unknown_unloads_notes(changed, model):
             print_note(note)
         if found.running and found.running.manager == MODULAR:

@@ -112,6 +112,8 @@ class Operation(Generic[Case, Answer]):
     """The rules that apply only to the shedding strategies of the modular load manager."""
     overridden_by: Mapping[str, str] = field(default_factory=dict)
     """By setting, the field of the case that overrides the setting unless the field is null."""
+    stands_for: Mapping[str, str] = field(default_factory=dict)
+    """By setting, the field of the case that holds the setting's value unless the field is null."""
 
     def check(
         self, *rules: str, draws: Draws

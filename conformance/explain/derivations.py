@@ -12,6 +12,7 @@ from pulsar_conformance import specs
 from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE
 from pulsar_conformance.conformance.bundles.operations import SPLIT
 from pulsar_conformance.conformance.cases.deviations import known_failure_lines
+from pulsar_conformance.conformance.cases.effects import STRATEGY
 from pulsar_conformance.conformance.cases.legality import example_allows, history_notes, trial_flaw
 from pulsar_conformance.conformance.cases.placing import PORT_IGNORED
 from pulsar_conformance.conformance.cases.saved import (
@@ -39,6 +40,8 @@ from pulsar_conformance.conformance.explain.running import (
     describe_chosen_broker,
     manager_notes,
     other_decisions,
+    possible_answers,
+    profiles_to_compare,
     release_of,
     settings_notes,
     with_release_defaults,
@@ -165,7 +168,18 @@ def case_lines(provided: ProvidedQuestions, options: ExplainOptions) -> Generato
     yield from compared_lines(provided.trial, trial, model)
     if options.profile is None:
         yield from other_decisions(trial, model, options.trials)
+    yield from _documented_strategy_lines(trial, model)
     return any("unsupported" not in one.answer for one in derived)
+
+
+def _documented_strategy_lines(trial: Trial, model: Model) -> Iterator[str]:
+    """Yield the option that explains a documented strategy if no profile knows the case's own."""
+    models = (model, *map(Model, profiles_to_compare(model.profile)))
+    answers = [answer for one in models for answer in possible_answers(trial, one)]
+    sheds = all(operation.startswith("shed.") for operation in trial.operations)
+    if sheds and all("unsupported" in answer for answer in answers):
+        option = f"--setting {STRATEGY}=OverloadShedder"
+        yield from ("", "to see what a documented strategy decides, add", f"  {option}")
 
 
 def _defaults_lines(

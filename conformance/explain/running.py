@@ -239,12 +239,12 @@ def unknown_unloads_notes(trial: Trial, model: Model) -> Iterator[str]:
             )
 
 
-def sheds_any(trial: Trial, model: Model) -> bool:
-    """True if the model unloads any bundle, so that recent unloads could change its answer."""
+def possible_answers(trial: Trial, model: Model) -> list[dict[str, Any]]:
+    """Return the model's answers with a release's defaults; none if it cannot answer the trial."""
     model, _ = with_release_defaults(trial, model)
     if _missing_setting(trial, model) or trial_flaw(trial, model.defaults):
-        return False
-    return any(model.answer(*question).get("unload") for question in trial.questions)
+        return []
+    return [dict(model.answer(*question)) for question in trial.questions]
 
 
 def other_decisions(trial: Trial, model: Model, trials: Mapping[str, Trial]) -> Iterator[str]:
@@ -258,7 +258,7 @@ def other_decisions(trial: Trial, model: Model, trials: Mapping[str, Trial]) -> 
     found: dict[str, list[str]] = {}
     notes: dict[str, None] = {}
     possible = comparable_answers(trial, model)
-    for profile in _profiles_to_compare(model.profile):
+    for profile in profiles_to_compare(model.profile):
         seen = trials.get(profile, trial)
         other, _ = with_release_defaults(seen, Model(profile))
         try:
@@ -270,19 +270,12 @@ def other_decisions(trial: Trial, model: Model, trials: Mapping[str, Trial]) -> 
             notes |= dict.fromkeys(
                 () if profile in trials else _shared_history_notes(seen, model, other)
             )
-    if all(str(one).startswith("unsupported") for one in (*possible, *found)):
-        own = trial.questions[0].case.get("strategy")
-        how = 'set the case\'s strategy to "OverloadShedder"' if own else f"add {DOCUMENTED}"
-        yield from ("", *paragraph(f"to see what a documented strategy decides, {how}"))
-    elif found:
+    if found and not all(str(one).startswith("unsupported") for one in (*possible, *found)):
         yield from ("", "other decisions about this case")
         yield from columns([(f"  {_joined_names(names)}", said) for said, names in found.items()])
         first = next(iter(found.values()))[0]
         for note in (*notes, f"to see why, add --judge-by {first}"):
             yield from paragraph(note, 2)
-
-
-DOCUMENTED = f"--setting {STRATEGY}=OverloadShedder"
 
 
 def _shared_history_notes(trial: Trial, *models: Model) -> Iterator[str]:
@@ -311,7 +304,7 @@ def _joined_names(profiles: list[str]) -> str:
     return ", ".join((first, *(one.removeprefix(kind) for one in others)))
 
 
-def _profiles_to_compare(profile: str) -> list[str]:
+def profiles_to_compare(profile: str) -> list[str]:
     """Return the documents' profile for a release, or the releases' profiles for documents."""
     known = specs.load()
     line = profile.partition("-")[2]

@@ -153,7 +153,7 @@ SHED = Operation(
     names=_named_cycle,
     regardless_of_order=_same_cycle,
     determined=is_determined,
-    overridden_by={STRATEGY: "strategy"},
+    stands_for={STRATEGY: "strategy"},
 )
 
 
@@ -255,5 +255,5 @@ CYCLES = Operation(
     regardless_of_order=_same_cycles,
     determined=_row_is_determined,
     sequential=True,
-    overridden_by={STRATEGY: "strategy"},
+    stands_for={STRATEGY: "strategy"},
 )

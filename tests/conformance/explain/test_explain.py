@@ -333,25 +333,6 @@ def test_a_worked_example_is_found_by_its_id_alone(capsys):
     assert capsys.readouterr().out.startswith("overload-95-over-85: 95 % with a threshold")
 
 
-@pytest.mark.parametrize(
-    ("given", "told"),
-    [
-        ({"strategy": "org.example.Mine"}, 'set the case\'s strategy to "OverloadShedder"'),
-        (
-            {"settings": {"loadBalancerLoadSheddingStrategy": "org.example.Mine"}},
-            "add --setting loadBalancerLoadSheddingStrategy=OverloadShedder",
-        ),
-    ],
-)
-def test_a_strategy_of_ones_own_leads_to_documented_ones(tmp_path, capsys, given, told):
-    file = tmp_path / "case.json"
-    file.write_text(json.dumps(shed({**cycle(20, strategy=None), **given})))
-    main(["explain", str(file)])
-    out = " ".join(capsys.readouterr().out.split())
-    assert out.endswith(f"to see what a documented strategy decides, {told}")
-    assert "--judge-by" not in out
-
-
 def test_a_release_is_compared_with_the_documents_of_its_own_line(capsys):
     reports = "fixtures/reports/three-brokers/modular"
     assert main(["explain", reports, "--release", "4.2.4"]) == 0

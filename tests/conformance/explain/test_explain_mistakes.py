@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from pulsar_conformance import fixtures, specs
 from pulsar_conformance.conformance.commands.main import main
-from standins.cycles import QUARTERS, UNIFORM, cycle, shed
+from standins.cycles import QUARTERS, cycle, shed
 
 SPECS = specs.load()
 REPORTS = Path(fixtures.__file__).parent / "reports"
@@ -95,9 +95,9 @@ MISTAKES = {
         f"--setting {GRACE}=5: {GRACE} is also given without a value; keep one",
     ),
     "what the case says itself": (
-        LEGAL,
-        ("--setting", f"loadBalancerLoadSheddingStrategy={UNIFORM}"),
-        "--setting loadBalancerLoadSheddingStrategy: strategy of the case, ",
+        {"ask": "bundles.create", "case": {"bundles": 8, "settings": {}}},
+        ("--setting", "defaultNumberOfNamespaceBundles=16"),
+        "--setting defaultNumberOfNamespaceBundles: bundles of the case, 8, overrides it; set ",
     ),
     "no settings at all": (
         {"ask": "bundles.locate", "case": {"boundaries": [], "topics": []}},

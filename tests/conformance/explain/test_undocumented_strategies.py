@@ -13,6 +13,9 @@ MINE = "com.example.MyShedder"
 LARGEST = "shop/eu/0x40000000_0x80000000"
 """The bundle that the examples unload, or unloaded, first."""
 
+SETTING = "loadBalancerLoadSheddingStrategy"
+OPTION = f"{SETTING}=OverloadShedder"
+
 
 @pytest.fixture
 def explained(tmp_path, capsys):
@@ -66,3 +69,40 @@ def test_a_bundle_that_a_later_cycle_unloads_again_is_given_with_the_time():
     assert found.violated
     assert "an earlier cycle unloaded them within the last 30 minutes" in str(found.allowed)
     assert f"{LARGEST}, unloaded 29 minutes ago" in str(found.answered)
+
+
+def trial_of(name, case):
+    """Return the questions of an example, as a saved case, with changes of their cases."""
+    lines = [
+        {"ask": operation, "case": {**own, **case}}
+        for operation, own in fixtures.example_named(name).questions
+    ]
+    return lines[0] if len(lines) == 1 else {"trial": lines}
+
+
+@pytest.mark.parametrize("name", ["overload-95-over-85", "shed-row-back-within-grace", "two"])
+@pytest.mark.parametrize(
+    "own", [{"strategy": MINE}, {"strategy": None, "settings": {SETTING: MINE}}]
+)
+def test_a_strategy_of_ones_own_leads_to_a_documented_one(name, own, tmp_path, capsys):
+    file = tmp_path / "case.json"
+    content = trial_of("overload-95-over-85" if name == "two" else name, own)
+    file.write_text(json.dumps({"trial": [content] * 2} if name == "two" else content))
+    assert main(["explain", str(file)]) == 2
+    printed = capsys.readouterr().out
+    lines = ["to see what a documented strategy decides, add", f"  --setting {OPTION}"]
+    assert printed.splitlines()[-2:] == lines
+    assert "--judge-by" not in printed
+    assert main(["explain", str(file), "--setting", OPTION]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "answer unsupported" not in text
+    assert "unload shop/eu/0x" in text
+
+
+def test_a_strategy_on_the_command_line_replaces_that_of_the_case(tmp_path, capsys):
+    file = tmp_path / "case.json"
+    file.write_text(json.dumps(trial_of("overload-95-over-85", {"strategy": "ThresholdShedder"})))
+    assert main(["explain", str(file), "--setting", OPTION]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "to shed (95 - 85) + 5 = 15 %" in text
+    assert "documented strategy decides" not in text
