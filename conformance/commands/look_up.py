@@ -6,7 +6,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -20,6 +20,8 @@ from pulsar_conformance.specs.text import columns, counted, paragraph, written_v
 
 SHARED_SCHEMAS = ("message", "shapes")
 """Names of the schemas of protocol messages and of structures that operations share."""
+
+UNDER_OTHERS = "an implementation that follows another alternative is not judged by this rule"
 
 
 @dataclass(frozen=True)
@@ -100,7 +102,8 @@ def _labelled_properties(
     yield "asks", anyone + ", ".join(rule.operations) if rule.operations else ""
     yield "settings", ", ".join(rule.settings)
     yield "managers", ", ".join(rule.managers)
-    yield "reading", ", ".join(f"{name}={value}" for name, value in rule.reading.items())
+    follows = ", ".join(f"{name}={value}" for name, value in rule.reading.items())
+    yield "reading", f"{follows}; {UNDER_OTHERS}" if follows else ""
     yield "presupposes", ", ".join(rule.presupposes)
     for clause in rule.clauses if len(rule.clauses) > 1 else ():
         yield "clause", clause.says
@@ -111,17 +114,33 @@ def _labelled_properties(
         if rule.id in example.rules:
             yield "example", example.id
     listed = Path(fixtures.__file__).parent / "deviations"
-    yield "broken by", ", ".join(_known_to_break(rule.id, listed))
+    texts = {file.stem: file.read_text("utf-8") for file in sorted(listed.glob("*.yaml"))}
+    yield "broken by", ", ".join(_known_to_break(rule.id, texts))
+    for name in rule.presupposes:
+        if broken_by := ", ".join(_known_to_break(name, texts)):
+            where = _where_faults_count(rule, known.rules[name])
+            yield "presupposed", f"{name} is broken by {broken_by}; {where}"
 
 
-def _known_to_break(rule: str, listed: Path) -> Iterator[str]:
+def _where_faults_count(rule: Rule, presupposed: Rule) -> str:
+    """Return the rule against which a case counts that breaks a rule and one it presupposes."""
+    told = f"a case that breaks both rules counts against {presupposed.id}"
+    if not set(presupposed.operations).isdisjoint(rule.operations):
+        return told
+    asked = " or ".join(presupposed.operations)
+    plugged = ", as a plug-in does not" if presupposed.area == "USAGE" else ""
+    other = f"if an implementation does not offer {asked}{plugged}"
+    return f"{told}, but against {rule.id} {other}"
+
+
+def _known_to_break(rule: str, texts: Mapping[str, str]) -> Iterator[str]:
     """Yield the implementations that list a rule among their known deviations.
 
-    The files are searched line by line, because parsing all of them would take seconds.
+    `texts` has the text of each list. It is searched, because parsing them would take seconds.
     """
-    for file in sorted(listed.glob("*.yaml")):
-        if f"- rule: {rule}\n" in file.read_text("utf-8"):
-            yield file.stem
+    for name, text in texts.items():
+        if f"- rule: {rule}\n" in text:
+            yield name
 
 
 def _place(source: Source) -> str:

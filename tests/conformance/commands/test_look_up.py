@@ -158,3 +158,30 @@ def test_a_rule_is_shown_with_the_sources_of_a_profile_and_their_addresses(said,
 def test_a_setting_without_a_documented_default_has_that_of_released_pulsar(said):
     text = " ".join(said("settings", "loadBalancerServiceUnitStateMonitorIntervalInSeconds"))
     assert "none is documented; in released Pulsar, 60" in " ".join(text.split())
+
+
+@pytest.mark.parametrize(
+    ("rule", "told"),
+    [
+        (
+            "OVERLOAD-02",
+            "presupposed USAGE-01 is broken by cluster-2.10.5, cluster-3.0.7, cluster-4.0.7, "
+            "cluster-4.2.4, pulsar-2.10.5, pulsar-3.0.7, pulsar-4.0.7, pulsar-4.2.4, "
+            "pulsar-5.0.0-M1; a case that breaks both rules counts against USAGE-01, but against "
+            "OVERLOAD-02 if an implementation does not offer usage.max, as a plug-in does not",
+        ),
+        (
+            "OVERLOAD-02",
+            "reading overload-amount=margin; an implementation that follows another alternative "
+            "is not judged by this rule",
+        ),
+        ("THRESHOLD-07", "presupposed USAGE-02 is broken by cluster-3.0.7, pulsar-3.0.7; a case"),
+    ],
+)
+def test_a_rule_says_why_releases_that_break_it_are_not_listed(rule, told, said):
+    assert told in " ".join(" ".join(said("rule", rule)).split())
+
+
+def test_no_release_that_breaks_a_presupposed_rule_is_called_to_break_the_rule(said):
+    lines = said("rule", "OVERLOAD-02")
+    assert not [line for line in lines if line.startswith("  broken by")]
