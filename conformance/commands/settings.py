@@ -36,11 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "broker.conf, or the admin URL of a broker, to explain: what is in force, what has no "
         "effect, and what an upgrade changes",
     )
-    add_profile(
-        parser,
-        "print the settings that the documents of this profile name, with its defaults "
-        "(%(default)s)",
-    )
+    add_profile(parser, "print the settings that this profile names, with defaults (%(default)s)")
     parser.add_argument(
         "--to",
         type=released_version,

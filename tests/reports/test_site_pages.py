@@ -86,7 +86,7 @@ def test_a_deviation_on_the_page_of_an_implementation_leads_to_its_cases(pages):
     assert own.count("pulsar-conformance explain ") > 1
 
 
-def test_a_smallest_case_comes_after_the_case_of_the_known_deviation(pages):
+def test_the_case_of_a_run_comes_after_the_case_of_the_known_deviation(pages):
     found = 0
     for rule, each in deviations().items():
         for known in (one for one in each if one.replays):
@@ -97,7 +97,8 @@ def test_a_smallest_case_comes_after_the_case_of_the_known_deviation(pages):
                 found += 1
                 shown = pages[f"rules/{rule}.md"].split(f'id="{result.slug}"')[1]
                 own = shown.split("```text")[0]
-                assert "The known deviation is shown by [" in own
+                assert "[The known deviation](" in own
+                assert "The published run found another case" in own
                 assert known.replays[0].explanation in own
     assert found > 50
 

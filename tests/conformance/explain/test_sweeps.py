@@ -94,8 +94,8 @@ def test_other_questions_are_not_swept(explain, tmp_path):
     sweep = ("--bundle", BUNDLE, "--sweep", f"{THRESHOLD}=1..2")
     placing = explain(f"{REPORTS}/modular", "--place", BUNDLE, *sweep, status=2)
     assert "only a single cycle of shedding (shed.select) can be swept" in placing
-    told = explain("overload-95-over-85", *sweep, status=2)
-    assert "--sweep can be used only for" in told
+    told = explain("split-1001-topics", *sweep, status=2)
+    assert "only a single cycle of shedding (shed.select) can be swept" in told
     unknown = tmp_path / "log"
     unknown.write_text(json.dumps({}))
     assert "--sweep" in explain("--log", str(unknown), *sweep, status=2)
