@@ -142,7 +142,8 @@ def released_jars(target: Target) -> tuple[str, Path]:
         check_prerequisites()
         near = versions.closest_examined(release.version)
         fill = partial(maven.fetch_release, release.version, release.pins, near)
-        return release.version, _downloaded(release.version, fill)
+        what = maven.release_title(release.version)
+        return release.version, _downloaded(release.version, what, fill)
     folder = Path(target.release)
     check_release(target.release)
     found = versions.brokers_in(folder)
@@ -195,12 +196,16 @@ def downloaded_stub_jars() -> Path:
     Errors: `maven.CannotFetch`.
     """
     pom = maven.plain_pom([STUB_ARTIFACT])
-    fill = partial(maven.fetch_artifacts, "Mockito, for stubs around Pulsar", pom)
-    return _downloaded(f"shells-{STUB_ARTIFACT.rpartition(':')[2]}", fill)
+    what = "Mockito, for stubs around Pulsar"
+    fill = partial(maven.fetch_artifacts, what, pom)
+    return _downloaded(f"shells-{STUB_ARTIFACT.rpartition(':')[2]}", what, fill)
 
 
-def _downloaded(shelf_name: str, fill: Callable[[Path], None]) -> Path:
-    """Return a folder of jars in the cache; `fill` downloads them if they are incomplete."""
+def _downloaded(shelf_name: str, what: str, fill: Callable[[Path], None]) -> Path:
+    """Return a folder of jars in the cache; `fill` downloads them if they are incomplete.
+
+    `what` names the jars in messages.
+    """
     shelf = CachedJars(shelf_name)
     damage = ""
     try:
@@ -208,7 +213,7 @@ def _downloaded(shelf_name: str, fill: Callable[[Path], None]) -> Path:
             return shelf.library
     except Damaged as error:
         damage = str(error)
-    with shelf.locked():
+    with shelf.locked(what):
         try:
             if shelf.check():
                 return shelf.library

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import selectors
 import shutil
 import subprocess
 import tempfile
@@ -17,6 +18,11 @@ PLUGIN = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1"
 PULSAR = "org.apache.pulsar"
 PROGRESS_SECONDS = 5.0
 """Seconds between two messages about progress."""
+
+MAX_SECONDS = 15 * 60.0
+"""Time limit in seconds for one run of Maven; even on slow lines, a download takes less."""
+
+CHUNK = 1 << 16
 
 POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
 <modelVersion>4.0.0</modelVersion>
@@ -66,6 +72,11 @@ def _dependency(artefact: str, more: str = "") -> str:
     )
 
 
+def release_title(version: str) -> str:
+    """Return what messages call a release."""
+    return f"Pulsar {version}"
+
+
 def fetch_release(version: str, pins: Sequence[str], near: str, library: Path) -> None:
     """Download a release's jars to a folder.
 
@@ -75,7 +86,8 @@ def fetch_release(version: str, pins: Sequence[str], near: str, library: Path) -
     taken = list(pins)
     while True:
         try:
-            return fetch_artifacts(f"Pulsar {version}", pulsar_pom(version, taken), library)
+            pom = pulsar_pom(version, taken)
+            return fetch_artifacts(release_title(version), pom, library)
         except CannotFetch as error:
             group, name, *_ = *error.missing.split(":"), ""
             pin = f"{PULSAR}:{name}:{near}"
@@ -134,28 +146,18 @@ def fetch_artifacts(what: str, pom: str, library: Path) -> None:
 def _run(what: str, words: Sequence[str]) -> list[str]:
     """Run Maven and return its output. Errors: `CannotFetch`."""
     _report_progress(f"{what}: fetching with Maven, some 200 MB the first time")
-    begun = shown = time.monotonic()
+    begun = time.monotonic()
     said: list[str] = []
-    count = 0
     process = subprocess.Popen(
         words,
+        bufsize=0,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
     )
-    assert process.stdout is not None
     with process:
         try:
-            for line in process.stdout:
-                said.append(line.rstrip())
-                count += "Downloaded from" in line
-                if time.monotonic() - shown > PROGRESS_SECONDS:
-                    shown = time.monotonic()
-                    _report_progress(
-                        f"{what}: {counted(count, 'file')} fetched, {shown - begun:.0f} s"
-                    )
+            said = _output_within(MAX_SECONDS, process, what)
         except BaseException:
             process.kill()
             raise
@@ -163,6 +165,35 @@ def _run(what: str, words: Sequence[str]) -> list[str]:
         raise _interpret_failure(what, said)
     _report_progress(f"{what}: fetched in {time.monotonic() - begun:.0f} s")
     return said
+
+
+def _output_within(seconds: float, process: subprocess.Popen[bytes], what: str) -> list[str]:
+    """Return the lines of Maven's output; report progress also while it prints nothing.
+
+    Errors: `CannotFetch` if the output does not end in time.
+    """
+    assert process.stdout is not None
+    begun = shown = time.monotonic()
+    output = b""
+    with selectors.DefaultSelector() as selector:
+        selector.register(process.stdout, selectors.EVENT_READ)
+        while (now := time.monotonic()) - begun < seconds:
+            if now - shown > PROGRESS_SECONDS:
+                shown = now
+                fetched = counted(output.count(b"Downloaded from"), "file")
+                _report_progress(f"{what}: {fetched} fetched, {now - begun:.0f} s")
+            if not selector.select(min(PROGRESS_SECONDS, begun + seconds - now)):
+                continue
+            chunk = process.stdout.read(CHUNK)
+            if not chunk:
+                return output.decode(errors="replace").splitlines()
+            output += chunk
+    raise CannotFetch(
+        f"Maven did not finish fetching {what} within {seconds / 60:g} minutes, so it was stopped",
+        "check the connection to the repository, or name a mirror in ~/.m2/settings.xml, and run "
+        "the command again; files that were fetched completely are kept",
+        _last_lines(output.decode(errors="replace").splitlines()[-1:]),
+    )
 
 
 def _report_progress(text: str) -> None:

@@ -8,14 +8,22 @@ import json
 import os
 import re
 import shutil
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TextIO
 
-from pulsar_conformance.adapters.cache import cache_folder
+from pulsar_conformance.adapters.cache import CACHE_VARIABLE, cache_folder
+from pulsar_conformance.specs.errors import print_note
 
 MANIFEST = "jars.json"
 LIBRARY = "lib"
+QUIET_SECONDS = 1.0
+"""Seconds of waiting for another process before a note says so."""
+
+POLL_SECONDS = 0.1
+"""Seconds between two attempts to lock a folder."""
 
 
 class Damaged(Exception):
@@ -85,12 +93,46 @@ class CachedJars:
                 shutil.rmtree(folder, ignore_errors=True)
 
     @contextmanager
-    def locked(self) -> Iterator[None]:
-        """Lock the folder against other downloads. Errors: `OSError` if it is not writable."""
+    def locked(self, what: str) -> Iterator[None]:
+        """Lock the folder against other downloads of `what`, such as "Pulsar 3.0.7".
+
+        A note on standard error says if the lock has to be waited for. Errors: `OSError` if the
+        folder is not writable.
+        """
         self.folder.parent.mkdir(parents=True, exist_ok=True)
-        with (self.folder.parent / f".{self.name}.lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        # Opened for appending, since the file contains the process ID of the process that holds it.
+        with (self.folder.parent / f".{self.name}.lock").open("a+") as lock:
+            _wait_for(lock, what)
+            lock.truncate(0)
+            lock.write(str(os.getpid()))
+            lock.flush()
             yield
+
+
+def _wait_for(lock: TextIO, what: str) -> None:
+    """Lock a file; if that takes long, print a note about the process that holds it."""
+    begun, told = time.monotonic(), False
+    while True:
+        try:
+            return fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if not told and time.monotonic() - begun > QUIET_SECONDS:
+                told = True
+                _tell_holder(lock, what)
+            time.sleep(POLL_SECONDS)
+
+
+def _tell_holder(lock: TextIO, what: str) -> None:
+    """Print that another process is downloading, unless it is this one, which shows progress."""
+    lock.seek(0)
+    holder = lock.read().strip()
+    if holder == str(os.getpid()):
+        return
+    process = f" (process {holder})" if holder.isdecimal() else ""
+    print_note(
+        f"another process is downloading {what}; waiting{process}; to download it separately, "
+        f"set {CACHE_VARIABLE} to another folder"
+    )
 
 
 def _manifest_entry(jar: Path) -> dict[str, str | int]:

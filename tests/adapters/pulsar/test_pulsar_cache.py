@@ -1,7 +1,12 @@
 """Jars are downloaded once, and completely or not at all; any failure gives one message."""
 
+import fcntl
 import json
 import stat
+import subprocess
+import sys
+import threading
+import time
 import zipfile
 from functools import partial
 
@@ -9,7 +14,7 @@ import pytest
 from pulsar_conformance.adapters import AdapterError
 from pulsar_conformance.adapters.cache import cache_folder
 from pulsar_conformance.adapters.pulsar import connect as opening
-from pulsar_conformance.adapters.pulsar import maven
+from pulsar_conformance.adapters.pulsar import maven, shelf
 
 POM = maven.plain_pom(["org.acme:thing:1"])
 
@@ -46,7 +51,7 @@ def machine(tmp_path, monkeypatch):
 
 
 def fetched():
-    return opening._downloaded("thing-1", partial(maven.fetch_artifacts, "a thing", POM))
+    return opening._downloaded("thing-1", "a thing", partial(maven.fetch_artifacts, "a thing", POM))
 
 
 def times(tmp_path):
@@ -123,6 +128,52 @@ def test_a_relative_cache_is_taken_from_here(machine, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PULSAR_CONFORMANCE_CACHE", "there")
     assert fetched() == tmp_path / "there" / "pulsar" / "thing-1" / "lib"
+
+
+HOLDS = """
+import sys, time
+from pulsar_conformance.adapters.pulsar.shelf import CachedJars
+with CachedJars("thing-1").locked("a thing"):
+    print("locked", flush=True)
+    time.sleep(float(sys.argv[1]))
+"""
+
+
+@pytest.mark.parametrize(("seconds", "told"), [("0.2", 0), ("2.5", 1)])
+def test_waiting_for_another_process_is_said_once(machine, capsys, seconds, told):
+    words = [sys.executable, "-c", HOLDS, seconds]
+    with subprocess.Popen(words, stdout=subprocess.PIPE) as other:
+        assert other.stdout.readline() == b"locked\n"
+        fetched()
+    said = " ".join(capsys.readouterr().err.split())
+    waiting = f"another process is downloading a thing; waiting (process {other.pid})"
+    assert said.count(waiting) == told
+    assert said.count("set PULSAR_CONFORMANCE_CACHE to another folder") == told
+
+
+def test_a_holder_that_left_no_number_is_told_without_one(machine, monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(shelf, "QUIET_SECONDS", 0)
+    shelves = tmp_path / "cache" / "pulsar"
+    shelves.mkdir(parents=True)
+    with (shelves / ".thing-1.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        threading.Timer(0.5, lock.close).start()
+        fetched()
+    said = " ".join(capsys.readouterr().err.split())
+    assert "another process is downloading a thing; waiting; to" in said
+
+
+def test_a_fetch_that_does_not_end_is_stopped(machine, monkeypatch, capsys):
+    machine("#!/bin/sh\necho 'Downloading from central: thing'\nexec sleep 60\n")
+    monkeypatch.setattr(maven, "MAX_SECONDS", 0.6)
+    monkeypatch.setattr(maven, "PROGRESS_SECONDS", 0.2)
+    begun = time.monotonic()
+    with pytest.raises(
+        maven.CannotFetch, match=r"did not finish fetching a thing within 0\.01 min"
+    ):
+        fetched()
+    assert time.monotonic() - begun < 10
+    assert "a thing: 0 files fetched" in capsys.readouterr().err, "progress without output"
 
 
 def test_what_a_killed_fetch_left_goes_with_the_next(machine, tmp_path):
