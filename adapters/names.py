@@ -18,7 +18,9 @@ from pulsar_conformance.specs.text import NO_BREAK, WIDTH, paragraph, printable
 
 ENTRY_POINT_GROUP = "pulsar_conformance.adapters"
 
-PULSAR_FORM = "pulsar:VERSION|PATH[,strategy=CLASS][,as=STRATEGY][,classpath=JAR][,set=NAME=VALUE]"
+PULSAR_FORM = (
+    "pulsar:VERSION|PATH[,strategy=CLASS][,as=STRATEGY][,classpath=JAR[:JAR...]][,set=NAME=VALUE]"
+)
 CLUSTER_FORM = "cluster:VERSION|PATH[,manager=MANAGER][,brokers=N][,crash=CRASH][,set=NAME=VALUE]"
 CLUSTER_URL_FORM = "cluster:URL[,cluster=NAME][,token-file=FILE][,tls-trust=FILE][,changes=allowed]"
 NAME_FORMS: Mapping[str, str] = {

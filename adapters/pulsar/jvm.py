@@ -110,6 +110,42 @@ def class_exists(name: str) -> bool:
     return True
 
 
+def load_problem(name: str, version: str) -> str:
+    """Return why a class that was found cannot be loaded; empty if it can, or was not found."""
+    loader = jpype.java.lang.ClassLoader.getSystemClassLoader()
+    try:
+        jpype.java.lang.Class.forName(name, False, loader)
+    except java_class("java.lang.LinkageError") as error:
+        return load_problem_text(name, str(error.toString()), version)
+    except jpype.JException:
+        return ""
+    return ""
+
+
+def load_problem_text(name: str, text: str, version: str) -> str:
+    """Return a message about a class that was found; `text` is the `LinkageError` of loading it."""
+    if other := WRONG_NAME.search(text):
+        named = other[1].replace("/", ".")
+        return f"the file of {name} contains {named}; give this name, and its topmost folder"
+    missing = MISSING_CLASS_ERROR.fullmatch(text)
+    if missing is None:
+        return f"{name} was found, but {linkage_error_text(text)}"
+    return (
+        f"{name} was found, but it needs {missing[2].replace('/', '.')}, which is neither in "
+        f"classpath= nor in Pulsar {version} ({missing[1]}); name all jars and folders that the "
+        f"class needs, as in classpath=mine.jar{os.pathsep}other.jar"
+    )
+
+
+WRONG_NAME = re.compile(r"\(wrong name: ([^\s()]+)\)")
+"""Pattern of the error for a file that contains a class of another name, which is its group."""
+
+MISSING_CLASS_ERROR = re.compile(r"(?:[\w.]+\.)?(NoClassDefFoundError): ([^\s()]+)")
+"""Pattern of the error for a class whose superclass or interface is missing; its groups are the
+error and the missing class.
+"""
+
+
 def field(of: Java, name: str) -> Java:
     """Return a field of a class or of its superclasses, even if private; None if there is none."""
     return _field(_class(of), name)

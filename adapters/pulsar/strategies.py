@@ -16,6 +16,7 @@ from pulsar_conformance.adapters.pulsar.jvm import (
     class_exists,
     java_class,
     java_list,
+    load_problem,
     methods,
 )
 
@@ -69,6 +70,8 @@ def find_strategy(asked: str, kinds: Iterable[str], version: str) -> str:
     name = next((one for one in own if asked in (one, _simple_name(one))), None)
     if name is not None:
         return name
+    if problem := load_problem(asked, version):
+        raise NoStrategy(problem)
     full = (
         asked
         if class_exists(asked)

@@ -59,9 +59,8 @@ class Target:
             raise BadTarget(
                 f"as={played}: also name your class with strategy=; write {PULSAR_FORM}"
             )
-        missing = [path for path in paths if not path.exists()]
-        if missing:
-            raise BadTarget(f"classpath: there is no {missing[0]}")
+        for path in paths:
+            _check_on_class_path(path)
         found = tuple(path.resolve() for path in paths)
         return cls(release, strategy, found, played, settings)
 
@@ -74,6 +73,20 @@ def _parse_played(text: str) -> str:
             f"as={text}: a class can be judged only as {' or '.join(CLAIMABLE_STRATEGIES)}"
         )
     return name
+
+
+def _check_on_class_path(path: Path) -> None:
+    """Check that a path exists, and is no folder of jars, in which Java finds no class.
+
+    Errors: `BadTarget`.
+    """
+    each = f"name each jar, as in classpath=mine.jar{os.pathsep}other.jar"
+    if not path.exists():
+        hint = f"; {each}" if "*" in path.name else ""
+        raise BadTarget(f"classpath: there is no {path}{hint}")
+    files = [one for one in path.rglob("*") if one.is_file()] if path.is_dir() else []
+    if files and all(one.suffix == ".jar" for one in files):
+        raise BadTarget(f"classpath: the folder {path} contains jars, but no classes; {each}")
 
 
 def _parse_setting(text: str) -> tuple[str, str]:

@@ -21,6 +21,7 @@ def test_a_version_alone():
 def test_a_plug_in_and_settings(tmp_path):
     jar = tmp_path / "my.jar"
     jar.touch()
+    (tmp_path / "Other.class").touch()
     text = f"3.0.7,strategy={CLASS},classpath={jar}:{tmp_path},set=minUnloadMessage=1000,set=a=b=c"
     found = Target.parse(text)
     assert found.strategy == CLASS
@@ -50,6 +51,26 @@ def test_a_plug_in_and_settings(tmp_path):
 def test_a_name_that_says_nothing_usable(text, said):
     with pytest.raises(BadTarget, match=said.replace("?", r"\?")):
         Target.parse(text)
+
+
+def test_several_jars_may_be_named_together_or_one_by_one(tmp_path):
+    one, two = tmp_path / "a.jar", tmp_path / "b.jar"
+    for jar in (one, two):
+        jar.touch()
+    start = f"3.0.7,strategy={CLASS},classpath={one}"
+    assert Target.parse(f"{start}:{two}") == Target.parse(f"{start},classpath={two}")
+    assert Target.parse(f"{start}:{two}").class_path == (one, two)
+
+
+def test_a_folder_of_jars_is_no_folder_of_classes(tmp_path):
+    (tmp_path / "mine.jar").touch()
+    said = f"the folder {tmp_path} contains jars, but no classes; name each jar, as in classpath="
+    with pytest.raises(BadTarget, match=said):
+        Target.parse(f"3.0.7,strategy={CLASS},classpath={tmp_path}")
+    with pytest.raises(BadTarget, match=r"there is no .*\*; name each jar"):
+        Target.parse(f"3.0.7,strategy={CLASS},classpath={tmp_path}/*")
+    (tmp_path / "Mine.class").touch()
+    assert Target.parse(f"3.0.7,strategy={CLASS},classpath={tmp_path}").class_path == (tmp_path,)
 
 
 def test_every_release_is_a_file_of_its_own_version():

@@ -100,6 +100,20 @@ def test_a_strategy_that_gives_nothing_back_fails_in_the_release(folder):
     assert answer["failed"].startswith("java.lang.NullPointerException")
 
 
+def test_a_class_whose_superclass_is_missing_was_found(folder, tmp_path):
+    source = tmp_path / "Derived.java"
+    source.write_text("package com.acme; public class Derived extends Mute { }")
+    jars = f"{CachedJars('3.0.7').library}/*:{folder}"
+    words = ["javac", "-cp", jars, "-d", tmp_path / "classes", source]
+    subprocess.run(words, check=True, capture_output=True)
+    adapter = f"pulsar:3.0.7,strategy=com.acme.Derived,classpath={tmp_path / 'classes'}"
+    said = refused(adapter)
+    assert "com.acme.Derived was found, but it needs com.acme.Mute" in said
+    assert "there is no class" not in said
+    with connect(f"{adapter}:{folder}", PROFILE, {}) as connection:
+        assert connection.hello.name == "pulsar+Derived"
+
+
 @pytest.mark.parametrize(
     ("setting", "said"),
     [

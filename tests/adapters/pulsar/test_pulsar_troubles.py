@@ -99,6 +99,20 @@ def test_a_release_that_needs_a_newer_java_says_which():
     assert "all jars are present" in jvm.linkage_error_text("java.lang.NoClassDefFoundError: A")
 
 
+def test_a_class_that_was_found_says_what_it_needs():
+    said = jvm.load_problem_text(
+        "org.acme.Mine", "java.lang.NoClassDefFoundError: org/acme/Base", "4.2.4"
+    )
+    assert "org.acme.Mine was found, but it needs org.acme.Base, which is neither in" in said
+    assert "nor in Pulsar 4.2.4 (NoClassDefFoundError)" in said
+    newer = "java.lang.UnsupportedClassVersionError: A (class file version 65.0)"
+    assert "was found, but a class needs Java 21" in jvm.load_problem_text("A", newer, "4.2.4")
+    misplaced = "java.lang.NoClassDefFoundError: acme/Mine (wrong name: org/acme/Mine)"
+    assert "acme.Mine contains org.acme.Mine; give this name" in jvm.load_problem_text(
+        "acme.Mine", misplaced, "4.2.4"
+    )
+
+
 @pytest.mark.parametrize("manager", ["modular", "extensible"])
 def test_a_release_before_top_bundles_says_that_it_selects_none(manager, monkeypatch):
     class Kept:
