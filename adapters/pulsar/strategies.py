@@ -37,6 +37,8 @@ COMPARED_SETTING = "loadBalancerPlacementStrategy"
 EXTENSIBLE = f"{PACKAGE}extensions."
 """Package of the extensible manager's strategies."""
 
+TRANSFER = "TransferShedder"
+"""The only strategy of the extensible manager that can be asked."""
 
 MIN_SIMILARITY = 0.75
 """Minimum similarity to a known name for a suggestion; it is high, as all names end in Shedder."""
@@ -81,11 +83,7 @@ def find_strategy(asked: str, kinds: Iterable[str], version: str) -> str:
         has = _strategies_text(wanted, version)
         raise NoStrategy(f"there is no class {asked}{_suggestion(asked, own)}; {has}", absent=True)
     if full.startswith(EXTENSIBLE):
-        raise NoStrategy(
-            f"{_simple_name(full)} is a strategy of the extensible manager, so the modular manager "
-            "cannot run it; the only such strategy supported is TransferShedder, and only in cases "
-            "that ask for it"
-        )
+        raise NoStrategy(extensible_strategy_text(_simple_name(full)))
     if not any(_implements(full, kind) for kind in wanted):
         words = " nor ".join(wanted)
         neither = "neither " if len(wanted) > 1 else "no "
@@ -95,6 +93,18 @@ def find_strategy(asked: str, kinds: Iterable[str], version: str) -> str:
             f"{_simple_name(full)} of Pulsar {version} is abstract, so it decides nothing"
         )
     return full
+
+
+def extensible_strategy_text(name: str) -> str:
+    """Return a message about a strategy of the extensible manager where others are expected."""
+    why = f"{name} is a strategy of the extensible manager, so the modular manager cannot run it"
+    in_case = f'in a case of shed.select, as "strategy": "{TRANSFER}"'
+    if name == TRANSFER:
+        return (
+            f"{why}; leave strategy= out of the adapter's name, and name {TRANSFER} {in_case}; the "
+            "cases of the rules TRANSFER-* name it"
+        )
+    return f"{why}; of the extensible manager's strategies, only {TRANSFER} can be asked, {in_case}"
 
 
 def is_shedder_and_placer(name: str) -> bool:

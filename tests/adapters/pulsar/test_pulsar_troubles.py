@@ -11,7 +11,7 @@ pytest.importorskip("jpype", reason="needs the extra pulsar")
 
 from pulsar_conformance.adapters import python_host
 from pulsar_conformance.adapters.errors import AdapterFailure
-from pulsar_conformance.adapters.pulsar import host, jvm, release, shells
+from pulsar_conformance.adapters.pulsar import host, jvm, release, shells, strategies
 from pulsar_conformance.adapters.pulsar.operations import reports
 from pulsar_conformance.adapters.pulsar.versions import releases
 from pulsar_conformance.conformance.commands.main import main
@@ -111,6 +111,15 @@ def test_a_class_that_was_found_says_what_it_needs():
     assert "acme.Mine contains org.acme.Mine; give this name" in jvm.load_problem_text(
         "acme.Mine", misplaced, "4.2.4"
     )
+
+
+def test_a_strategy_of_the_extensible_manager_is_named_in_a_case():
+    said = strategies.extensible_strategy_text("TransferShedder")
+    assert "leave strategy= out of the adapter's name" in said
+    assert 'name TransferShedder in a case of shed.select, as "strategy": "TransferShedder"' in said
+    said = strategies.extensible_strategy_text("LeastResourceUsageWithWeight")
+    assert "only TransferShedder can be asked, in a case of shed.select" in said
+    assert "leave strategy= out" not in said
 
 
 @pytest.mark.parametrize("manager", ["modular", "extensible"])
