@@ -192,8 +192,11 @@ class ProcessConnection(Connection):
         code = str(held.get("code", "unknown"))
         text = str(held.get("message", "it gives no message"))
         problem = f"{before}it answered with an error, {code}: {text}"
-        hint = "the implementation wrote this message; look for the cause there"
-        return self._error(phase, problem, hint, code)
+        return self._error(phase, problem, self._advice(code), code)
+
+    def _advice(self, code: str) -> str:  # noqa: ARG002  used where the suite wrote the message
+        """Return what to do about an `error` message with this code."""
+        return "the implementation wrote this message; look for the cause there"
 
     def _kill_and_raise(
         self, phase: Phase, problem: str, hint: str, kind: type[AdapterError] = AdapterError
@@ -210,6 +213,20 @@ class ProcessConnection(Connection):
     def _error(self, phase: Phase, problem: str, hint: str, code: str = "") -> AdapterError:
         return AdapterError(phase, problem, hint, self.stderr_tail(), self.adapter, code)
 
+
+class HostedConnection(ProcessConnection):
+    """A child process in which `python_host`, which is part of the suite, hosts an object."""
+
+    def _advice(self, code: str) -> str:
+        """Return what to do about an error message of `python_host`."""
+        return _ADVICE_BY_CODE.get(code, "")
+
+
+_ADVICE_BY_CODE = {
+    "adapter": "this is a defect of the suite's own adapter; report it with the case",
+    "internal": "the object raised this exception; its traceback follows",
+}
+"""Advice about error messages of `python_host`; the others say themselves what to do."""
 
 _SHAPE = (
     'a reply is {"id": N, "answers": [...]} or {"id": N, "error": {"code": ..., "message": ...}}'
@@ -279,4 +296,4 @@ def connect_python(
         hint = "write python:MODULE:NAME, such as python:my_balancer:MyBalancer"
         raise AdapterError("start", "does not name an object in a module", hint, "", name)
     host = "pulsar_conformance.adapters.python_host"
-    return ProcessConnection([sys.executable, "-m", host, rest], name, profile, readings, limits)
+    return HostedConnection([sys.executable, "-m", host, rest], name, profile, readings, limits)

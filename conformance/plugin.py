@@ -36,7 +36,7 @@ from pulsar_conformance.specs.text import printable
 
 SESSION = pytest.StashKey["Session"]()
 ENDED_EARLY = pytest.StashKey[bool]()
-"""Set if the session ended early because no adapter could load what its name refers to."""
+"""Set if the session ended early because no adapter started and loaded what its name refers to."""
 
 NOTHING_MORE = -2
 """Verbosity at which pytest prints no counts."""
@@ -176,7 +176,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtestloop(session: pytest.Session) -> bool | None:
-    """If no adapter can load what its name refers to, print the reasons and judge nothing."""
+    """If no adapter starts and loads what its name refers to, print why and judge nothing."""
     config = session.config
     if config.option.collectonly or not session.items:
         return None

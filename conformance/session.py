@@ -53,7 +53,7 @@ class Session:
         return run.verdict(rule)
 
     def load_errors(self) -> list[str]:
-        """Return all errors if no adapter can load what its name refers to; else an empty list."""
+        """Return all errors if no adapter starts and loads what its name refers to; else none."""
         if not self._alone:
             return []
         found = []
@@ -61,7 +61,9 @@ class Session:
             try:
                 _ = run.implementation
             except AdapterError as error:
-                if error.code == UNLOADABLE:
+                if error.phase == "start":
+                    found.append(str(error))
+                elif error.code == UNLOADABLE:
                     why = error.problem.partition(f", {UNLOADABLE}: ")[2]
                     found.append(
                         str(AdapterError("start", why, "", error.stderr_tail, run.adapter))

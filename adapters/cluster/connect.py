@@ -11,7 +11,7 @@ from pulsar_conformance.adapters.cluster.target import ClusterTarget
 from pulsar_conformance.adapters.connection import Connection, Limits
 from pulsar_conformance.adapters.errors import AdapterError
 from pulsar_conformance.adapters.operated.address import is_url
-from pulsar_conformance.adapters.process import ProcessConnection
+from pulsar_conformance.adapters.process import HostedConnection
 from pulsar_conformance.adapters.protocol import JSON
 from pulsar_conformance.adapters.pulsar.connect import (
     check_release,
@@ -36,7 +36,7 @@ CRASH_PLACE_HEADING = "# Problematic frame:"
 """The line of a JVM's crash report that precedes the place of the crash."""
 
 
-class ClusterConnection(ProcessConnection):
+class ClusterConnection(HostedConnection):
     """A child process whose JVM runs a whole cluster.
 
     If that JVM crashes, the cluster is lost, and the story is retried once on a new one.

@@ -15,7 +15,7 @@ from typing import Any
 
 from pulsar_conformance.adapters.connection import Connection, Limits
 from pulsar_conformance.adapters.errors import AdapterError
-from pulsar_conformance.adapters.process import ProcessConnection
+from pulsar_conformance.adapters.process import HostedConnection
 from pulsar_conformance.adapters.programs import java_problem
 from pulsar_conformance.adapters.protocol import JSON
 from pulsar_conformance.adapters.pulsar import maven, nearest, versions
@@ -79,7 +79,7 @@ def connect_pulsar(
     return ReleasedConnection(words, name, profile, readings, unhurried, examined, others)
 
 
-class ReleasedConnection(ProcessConnection):
+class ReleasedConnection(HostedConnection):
     """A child process with one release.
 
     A release that was not examined is compared with the examined releases. `others` are the names

@@ -116,12 +116,13 @@ class ReleasedHost:
         except Unanswered as error:
             return {"failed": str(error)}
         except jpype.JException as error:
-            missing = jvm.missing_classes(error)
+            described = describe_exception(error, self._plugged_classes)
+            missing = jvm.missing_classes(error, described)
             if missing is not None:
                 raise missing from None
             if why := shells.stub_error(error):
                 raise AdapterFailure(f"{ADAPTER_FAILED}{operation}: {why}") from error
-            return {"failed": describe_exception(error, self._plugged_classes)}
+            return {"failed": described}
         except CannotLoad:
             raise
         except Exception as error:

@@ -65,14 +65,15 @@ def java_class(name: str) -> Java:
         raise CannotLoad(f"there is no class {name}; {JARS_ADVICE}") from None
 
 
-def missing_classes(error: jpype.JException) -> CannotLoad | None:
+def missing_classes(error: jpype.JException, text: str = "") -> CannotLoad | None:
     """Return the error to raise if the exception means that a class could not be loaded, else None.
 
-    An exception about a missing class is not an answer of the release.
+    An exception about a missing class is not an answer of the release. `text` describes the
+    exception; without it, the exception's own text does.
     """
     if not isinstance(error, java_class("java.lang.LinkageError")):
         return None
-    return CannotLoad(linkage_error_text(str(error.toString())))
+    return CannotLoad(linkage_error_text(text or str(error.toString())))
 
 
 def linkage_error_text(text: str) -> str:
@@ -81,11 +82,22 @@ def linkage_error_text(text: str) -> str:
     if compiled:
         least = int(compiled[1]) - CLASS_FILE_OFFSET
         return f"a class needs Java {least} or newer; set JAVA_HOME accordingly"
+    if MISMATCH_ERROR.match(text):
+        return (
+            f"a class calls what this release does not have, {text}; compile a plug-in against the "
+            "release that runs it, and check that all jars are of one version"
+        )
     plug_in = (
         "that classpath= names all jars of a plug-in, and that it was compiled for this release"
     )
     return f"a class cannot be loaded, {text}; {JARS_ADVICE}, {plug_in}"
 
+
+MISMATCH_ERROR = re.compile(
+    r"java\.lang\.(NoSuchMethod|NoSuchField|AbstractMethod|IllegalAccess|"
+    r"IncompatibleClassChange)Error\b"
+)
+"""Pattern of the errors of classes that were compiled against others than those that are loaded."""
 
 NEWER_CLASS_ERROR = re.compile(r"UnsupportedClassVersionError.*?\(class file version (\d+)")
 """Pattern of the error for a class that was compiled for a newer Java; its group is the version of

@@ -115,3 +115,5 @@ def test_an_object_that_cannot_be_had_is_reported(spec, told):
         connect(f"python:{spec}", PROFILE, {})
     assert caught.value.phase == "hello"
     assert told in str(caught.value)
+    assert "the implementation wrote this message" not in str(caught.value)
+    assert ("its traceback follows" in caught.value.hint) == told.startswith("internal")

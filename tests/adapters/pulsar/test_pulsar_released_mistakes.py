@@ -100,6 +100,41 @@ def test_a_strategy_that_gives_nothing_back_fails_in_the_release(folder):
     assert answer["failed"].startswith("java.lang.NullPointerException")
 
 
+NEWER = {
+    "org/apache/pulsar/broker/loadbalance/LoadData": """
+package org.apache.pulsar.broker.loadbalance;
+public class LoadData { public void newer() { } }
+""",
+    "com/acme/Newer": SHEDDER.format(what="class Newer", constructor="").replace(
+        "return null;", "l.newer(); return null;"
+    ),
+}
+"""A strategy, and a class of Pulsar with a method that no release has."""
+
+
+def test_a_class_for_another_release_is_named_with_its_line(folder, tmp_path):
+    for name, text in NEWER.items():
+        (tmp_path / f"{name}.java").parent.mkdir(parents=True)
+        (tmp_path / f"{name}.java").write_text(text)
+    jars = f"{tmp_path}:{CachedJars('3.0.7').library}/*"
+    words = ["javac", "-cp", jars, "-d", tmp_path / "all", tmp_path / "com/acme/Newer.java"]
+    subprocess.run(words, check=True, capture_output=True)
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "all" / "com").rename(tmp_path / "mine" / "com")
+    case = {
+        "strategy": None, "settings": {}, "brokers": {"b1": {}, "b2": {}}, "bundles": {},
+        "recentlyUnloaded": {},
+    }  # fmt: skip
+    adapter = f"pulsar:3.0.7,strategy=com.acme.Newer,classpath={tmp_path / 'mine'}"
+    with connect(adapter, PROFILE, {}) as connection, pytest.raises(AdapterError) as told:
+        connection.ask("shed.select", [case])
+    said = str(told.value)
+    assert "NoSuchMethodError" in said
+    assert "at com.acme.Newer.findBundlesForUnloading(Newer.java:" in said
+    assert "compile a plug-in against the release that runs it" in said
+    assert "the implementation wrote this message" not in said
+
+
 def test_a_class_whose_superclass_is_missing_was_found(folder, tmp_path):
     source = tmp_path / "Derived.java"
     source.write_text("package com.acme; public class Derived extends Mute { }")

@@ -99,6 +99,14 @@ def test_a_release_that_needs_a_newer_java_says_which():
     assert "all jars are present" in jvm.linkage_error_text("java.lang.NoClassDefFoundError: A")
 
 
+def test_a_class_compiled_for_another_release_is_told_apart_from_a_missing_jar():
+    at = "at com.acme.Mine.decide(Mine.java:7)"
+    said = jvm.linkage_error_text(f"java.lang.NoSuchMethodError: 'int A.newer()' {at}")
+    assert "calls what this release does not have, java.lang.NoSuchMethodError: 'int A.n" in said
+    assert f"{at}; compile a plug-in against the release that runs it" in said
+    assert "all jars are present" not in said
+
+
 def test_a_class_that_was_found_says_what_it_needs():
     said = jvm.load_problem_text(
         "org.acme.Mine", "java.lang.NoClassDefFoundError: org/acme/Base", "4.2.4"

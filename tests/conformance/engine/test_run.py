@@ -128,6 +128,34 @@ checks()["USAGE-02"] = replace(checks()["USAGE-02"], predicate=None)
     assert "USAGE-02" in done.stdout
 
 
+@pytest.mark.parametrize(
+    ("adapters", "said"),
+    [
+        (["exec:./nowhere"], ["exec:./nowhere: start: command not found: ./nowhere"]),
+        (
+            ["exec:./nowhere", "python:nowhere:Good"],
+            ["command not found", "python:nowhere:Good: start: can't import nowhere"],
+        ),
+    ],
+)
+def test_if_no_implementation_starts_only_the_reasons_are_printed(adapters, said):
+    done = run(*(word for name in adapters for word in ("--adapter", name)))
+    assert done.returncode == 2
+    assert not done.stdout.strip()
+    assert "Traceback" not in done.stderr
+    shown = " ".join(done.stderr.split())
+    assert [shown.count(one) for one in said] == [1] * len(said)
+
+
+def test_an_implementation_that_does_not_start_hinders_no_other():
+    words = ("--adapter", "exec:./nowhere", "--adapter", "reference", "--rules", "USAGE-01")
+    done = run(*words, "--examples", "2")
+    assert done.returncode == 2
+    assert "command not found" in done.stdout
+    verdicts = [json.loads(line) for line in STREAM.read_text("utf-8").splitlines()[1:]]
+    assert sorted(one["verdict"] for one in verdicts) == ["error", "pass"]
+
+
 def test_a_run_that_is_stopped_says_so():
     stopping = """
 from pulsar_conformance.conformance.engine.evaluate import Outcome
@@ -272,7 +300,6 @@ def test_a_damaged_saved_case_is_named(capfd):
 @pytest.mark.parametrize(
     "adapter",
     [
-        "exec:no-such-program",
         f"{BROKEN} exits_at_once",
         f"{BROKEN} answers_with_text",
         f"{BROKEN} answers_too_few",
