@@ -165,12 +165,20 @@ def released_jars(target: Target) -> tuple[str, Path]:
 def check_release(text: str) -> None:
     """Check that a text is a folder or a version that can be downloaded. Errors: `BadTarget`."""
     if not Path(text).is_dir() and versions.downloadable_release(text) is None:
-        known = ", ".join(versions.releases())
-        least = ".".join(map(str, versions.OLDEST))
         raise BadTarget(
-            f"{text!r} is neither a folder nor a version that can be downloaded; give a version, "
-            f"{least} or later, such as {known}, or the lib folder of a distribution or build"
+            f"{text!r} is neither a folder nor a version that can be downloaded; give "
+            f"{_versions_text()}, or the lib folder of a distribution or build"
         )
+
+
+def _versions_text() -> str:
+    """Return which versions can be downloaded; older ones only if they were examined."""
+    known = list(versions.releases())
+    older = [one for one in known if versions.version_key(one)[0] < versions.OLDEST]
+    later = [one for one in known if one not in older]
+    least = ".".join(map(str, versions.OLDEST))
+    examples = f"a version, {least} or later, such as {', '.join(later)}"
+    return f"{examples}, or {' or '.join(older)}" if older else examples
 
 
 def check(rest: str) -> None:

@@ -26,7 +26,23 @@ class MistakesTest {
         String said = refused(() -> conformance().shedding("MyShedder", Object::new));
         String start = "MyShedder is no documented strategy; choose from ";
         assertTrue(said.startsWith(start), said);
-        assertTrue(said.contains("OverloadShedder"), said);
+        assertTrue(said.substring(start.length()).startsWith("OverloadShedder, ThresholdShedder, "), said);
+    }
+
+    @Test
+    void everyStrategyThatCanBeChosenHasExamples() {
+        String said = refused(() -> conformance().shedding("MyShedder", Object::new));
+        for (String strategy : said.substring(said.indexOf("from ") + "from ".length()).split(", ")) {
+            String none = refused(() -> conformance().by("documented-2.4").shedding(strategy, Object::new));
+            assertTrue(none.contains("there are examples "), none);
+        }
+    }
+
+    @Test
+    void aDocumentedStrategyWithoutAllowedAnswers() {
+        String said = refused(() -> conformance().shedding("AvgShedder", Object::new));
+        String start = "AvgShedder has no examples of shed.select with allowed answers; choose from OverloadShedder, ";
+        assertTrue(said.startsWith(start), said);
     }
 
     @Test

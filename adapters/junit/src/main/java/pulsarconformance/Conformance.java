@@ -123,9 +123,14 @@ public final class Conformance {
      */
     public Stream<DynamicTest> shedding(String documented, Supplier<?> strategies) {
         String name = simple(documented);
-        check("documented strategy", name, known("strategies"));
-        return about("shed.select", asked -> simple(asked.at("/case/strategy").asText()).equals(name))
-                .tests(new SheddingStrategy(strategies));
+        Set<String> judged = judgedStrategies();
+        if (!judged.contains(name)) {
+            boolean exists = stream(known("strategies")).anyMatch(one -> one.asText().equals(name));
+            throw new IllegalArgumentException(
+                    name + (exists ? " has no examples of shed.select with allowed answers"
+                            : " is no documented strategy") + "; choose from " + String.join(", ", judged));
+        }
+        return about("shed.select", asked -> strategy(asked).equals(name)).tests(new SheddingStrategy(strategies));
     }
 
     /**
@@ -142,6 +147,18 @@ public final class Conformance {
             throw new IllegalArgumentException(noneLeft());
         }
         return left.stream().map(one -> DynamicTest.dynamicTest(id(one), () -> judge(one, balancer)));
+    }
+
+    /** Returns the shedding strategies about which there are examples with allowed answers. */
+    private Set<String> judgedStrategies() {
+        return about("shed.select", asked -> !strategy(asked).isEmpty()).asked()
+                .flatMap(example -> stream(example.get("questions"))).map(Conformance::strategy)
+                .collect(Collectors.toCollection(TreeSet::new));
+    }
+
+    private static String strategy(JsonNode question) {
+        JsonNode named = question.at("/case/strategy");
+        return named.isTextual() ? simple(named.asText()) : "";
     }
 
     /** Returns the examples with allowed answers whose questions are chosen, for all profiles and readings. */
