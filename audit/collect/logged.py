@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
 
+from pulsar_conformance.adapters.operated.log_lines import read_log_lines
 from pulsar_conformance.audit.collect.sources import (
     TIME_ONLY,
     BadSource,
@@ -16,7 +17,7 @@ from pulsar_conformance.audit.collect.sources import (
     open_source,
     time_of,
 )
-from pulsar_conformance.conformance.cases.settings_files import parse_log_line, read_logged_line
+from pulsar_conformance.conformance.cases.settings_files import read_logged_line
 from pulsar_conformance.specs.errors import LOG_HINT, hint_at_file
 from pulsar_conformance.specs.text import counted
 
@@ -55,8 +56,6 @@ CYCLE_MESSAGES = re.compile(
 """Texts in log lines that are written only during a shedding cycle."""
 
 SPLITTING = re.compile(r"Load-manager splitting bundle (\S+)")
-FIELDS = ("timestamp", "@timestamp", "time", "timeMillis")
-"""Fields of a JSON log line that may contain its time."""
 
 
 def read_log(found: ImportedData, file: Path, lines: Iterable[str], date: datetime | None) -> None:
@@ -64,14 +63,14 @@ def read_log(found: ImportedData, file: Path, lines: Iterable[str], date: dateti
     balancing.
     """
     day, before, split, known = date, "", 0, len(found.records) + len(found.logged)
-    for number, line in enumerate(lines, 1):
-        message, attributes = parse_log_line(line)
+    for line in read_log_lines(lines):
+        number, message, attributes = line.number, line.message, line.attributes
         unload = _bundle_and_broker(UNLOADING, message, attributes)
         elected, cycle = ELECTED.search(message), CYCLE_MESSAGES.search(message)
         split += SPLITTING.search(message) is not None
-        at = next((time_of(attributes[name]) for name in FIELDS if name in attributes), None)
-        at = at or time_of(line[:80])
-        if at is None and (clock := TIME_ONLY.search(line[:80])):
+        places = (*line.times, line.text[:80], line.saved_at)
+        at = next(filter(None, map(time_of, places)), None)
+        if at is None and (clock := TIME_ONLY.search(line.text[:80])):
             if day is None:
                 problem = (
                     "its lines have a time but no date; give the date of the first line with --date"

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, cast
 from urllib.parse import unquote
 
+from pulsar_conformance.adapters.operated.log_lines import is_log_line
 from pulsar_conformance.adapters.protocol import NotJSON, parse_line
 from pulsar_conformance.audit.collect.changes import Entry
 from pulsar_conformance.conformance.cases.load_reports import (
@@ -172,7 +173,7 @@ def _read_shell_output(
 ) -> None:
     """Add the JSON objects among other lines; if there are none, read the lines as a log."""
     found_objects = filter(None, map(json_object, lines))
-    documents = [one for one in found_objects if not _is_log_line(one)]
+    documents = [one for one in found_objects if not is_log_line(one)]
     for one in documents:
         _read_document(found, file, label, one)
     if not documents:
@@ -190,11 +191,11 @@ def _read_json(
     text = data.decode("utf-8-sig", "replace")
     with suppress(NotJSON):
         document = parse_line(text.encode())
-        if not isinstance(document, dict) or not _is_log_line(document):
+        if not isinstance(document, dict) or not is_log_line(document):
             _read_document(found, file, label, document)
             return
     documents = [json_object(line) for line in text.splitlines() if line.strip()]
-    if any(one is None or _is_log_line(one) for one in documents):
+    if any(one is None or is_log_line(one) for one in documents):
         _read_log(found, file, text.splitlines(), date)
         return
     for one in documents:
@@ -213,10 +214,6 @@ def _read_log(found: ImportedData, file: Path, lines: Iterable[str], date: datet
     from pulsar_conformance.audit.collect.logged import read_log
 
     read_log(found, file, lines, date)
-
-
-def _is_log_line(document: Json) -> bool:
-    return "message" in document and "kind" not in document
 
 
 def _read_document(found: ImportedData, file: Path, label: str, document: Any) -> None:

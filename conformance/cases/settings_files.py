@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -247,27 +246,6 @@ def _of_conf(file: Path, text: str, marked: bool) -> tuple[list[Entry], tuple[Un
     if not marked or not found or found[0].place != f"{file}:1":
         return found, ()
     return found[1:], (Unused(found[0].place, found[0].name, MARKED),)
-
-
-CONTEXT = ("contextMap", "mdc", "context", "attributes")
-"""Fields of a JSON log line that may contain the line's attributes as an object."""
-
-TRAILING = re.compile(r"\{(\w+=[^{}]*)\}\s*$")
-ATTRIBUTE = re.compile(r"(\w+)=(.*?)(?=, \w+=|$)")
-
-
-def parse_log_line(line: str) -> tuple[str, Mapping[str, str]]:
-    """Return the message and attributes of a log line: JSON, or text with attributes at the end."""
-    if line.lstrip().startswith("{"):
-        with suppress(NotJSON):
-            written = parse_line(line.encode())
-            if isinstance(written, dict):
-                inner = (written[name] for name in CONTEXT if isinstance(written.get(name), dict))
-                whole = {**written, **next(inner, {})}
-                message = str(whole.get("message", whole.get("msg", "")))
-                return message, {name: str(value) for name, value in whole.items()}
-    found = TRAILING.search(line)
-    return line, dict(ATTRIBUTE.findall(found[1])) if found else {}
 
 
 def read_logged_line(place: str, line: str) -> Mapping[str, Any]:

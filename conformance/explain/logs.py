@@ -6,13 +6,11 @@ import gzip
 import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
 from math import inf
 from pathlib import Path
 
-from pulsar_conformance.adapters.protocol import NotJSON, parse_line
+from pulsar_conformance.adapters.operated.log_lines import LogLine, read_log_lines
 from pulsar_conformance.conformance.cases.saved import BadCase
-from pulsar_conformance.conformance.cases.settings_files import parse_log_line
 from pulsar_conformance.specs.errors import why_unreadable
 from pulsar_conformance.specs.text import counted, paragraph
 
@@ -43,15 +41,6 @@ GZIP = b"\x1f\x8b"
 Figures = tuple[str, ...]
 
 
-def _unwrapped(line: str) -> str:
-    """Return the log line in a JSON object that Docker wrote, or any other line unchanged."""
-    if not line.startswith('{"log":'):
-        return line
-    with suppress(NotJSON):
-        return str(parse_line(line.encode())["log"])
-    return line
-
-
 def log_lines(file: Path) -> Iterator[str]:
     """Yield each unload or split in a log, its arithmetic, and whether the logged figures agree.
 
@@ -64,14 +53,13 @@ def log_lines(file: Path) -> Iterator[str]:
     except (OSError, EOFError, zlib.error) as error:
         raise BadCase(f"{file}: {why_unreadable(error, file)}") from None
     found = others = differing = 0
-    for number, written in enumerate(content.decode("utf-8", "replace").splitlines(), 1):
-        line = _unwrapped(written)
+    for line in read_log_lines(content.decode("utf-8", "replace").splitlines()):
         parts = _explained(line)
-        others += not parts and any(name in line for name in ("Shedder", *SPLITTING))
+        others += not parts and any(name in line.text for name in ("Shedder", *SPLITTING))
         if parts:
             found += 1
             differing += any(part.startswith(DIFFERS) for part in parts)
-            yield f"{file}:{number}"
+            yield f"{file}:{line.number}"
             for part in parts:
                 yield from paragraph(part, 4, "  ")
     if not found:
@@ -84,15 +72,14 @@ def log_lines(file: Path) -> Iterator[str]:
         yield f"{counted(others, 'other line')} of shedders and splits not explained"
 
 
-def _explained(line: str) -> list[str]:
+def _explained(line: LogLine) -> list[str]:
     """Return the explanation of a line; empty if it is not about an unload or a split."""
-    message, attributes = parse_log_line(line)
     for pattern, explain in PATTERNS.items():
-        if matched := pattern.search(message):
+        if matched := pattern.search(line.message):
             return list(explain(matched.groups()))
     for text, (names, explain) in STRUCTURED.items():
-        if text in message:
-            values = tuple(attributes.get(name, "") for name in names)
+        if text in line.message:
+            values = tuple(line.attributes.get(name, "") for name in names)
             return list(explain(values)) if all(values) else [NO_ATTRIBUTES]
     return []
 

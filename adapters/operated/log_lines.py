@@ -1,0 +1,116 @@
+"""Reads the lines of a broker's log: text or JSON, also within the JSON lines that Docker saves."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+from pulsar_conformance.adapters.protocol import NotJSON, parse_line
+
+MESSAGES = ("message", "msg")
+"""Fields of a JSON log line that may contain its message."""
+
+TIMES = ("timestamp", "@timestamp", "time", "instant", "timeMillis")
+"""Fields of a JSON log line that may contain its time."""
+
+CONTEXT = ("contextMap", "mdc", "context", "attributes")
+"""Fields of a JSON log line that may contain the line's attributes as an object."""
+
+WRAPPED = "log"
+"""Field that contains a line, or a part of it, in a JSON object that Docker wrote."""
+
+LARGEST_PART = 16 * 1024
+"""Number of bytes at which Docker divides a line into several JSON objects."""
+
+OBJECT = re.compile(r'\{\s*"')
+"""Start of a JSON object."""
+
+TRAILING = re.compile(r"\{(\w+=[^{}]*)\}\s*$")
+ATTRIBUTE = re.compile(r"(\w+)=(.*?)(?=, \w+=|$)")
+
+
+class LogLine(NamedTuple):
+    """A line of a log, with what can be read from it."""
+
+    number: int
+    """Number of the line in its file, from 1."""
+    text: str
+    """The line as the broker wrote it."""
+    message: str
+    """The message of a JSON line, or the whole text of any other."""
+    attributes: Mapping[str, str]
+    """The attributes of the message, and all fields of a JSON line."""
+    times: tuple[str, ...] = ()
+    """The fields of a JSON line that may contain its time, in the order of preference."""
+    saved_at: str = ""
+    """The time at which Docker saved the line; empty if Docker did not."""
+
+
+def read_log_lines(lines: Iterable[str]) -> Iterator[LogLine]:
+    """Yield each line of a log; a line that Docker divided is yielded as a whole."""
+    parts: dict[str, list[str]] = {}
+    for number, line in enumerate(lines, 1):
+        saved = _object_of(line)
+        if not is_wrapped(saved):
+            yield _read_line(number, line)
+            continue
+        stream, text = str(saved.get("stream", "")), saved[WRAPPED]
+        parts.setdefault(stream, []).append(text)
+        if text.endswith("\n") or len(text.encode("utf-8", "replace")) < LARGEST_PART:
+            whole = "".join(parts.pop(stream)).rstrip("\r\n")
+            yield _read_line(number, whole)._replace(saved_at=str(saved.get("time", "")))
+
+
+def is_log_line(document: Mapping[str, Any]) -> bool:
+    """True if a JSON object is a line of a log, as a broker wrote it or as Docker saved it."""
+    named = any(name in document for name in MESSAGES) or is_wrapped(document)
+    return named and "kind" not in document
+
+
+def is_wrapped(document: Mapping[str, Any]) -> bool:
+    """True if a JSON object contains a line of a log in the way that Docker saves it."""
+    return isinstance(document.get(WRAPPED), str) and not any(one in document for one in MESSAGES)
+
+
+def _object_of(text: str) -> dict[str, Any]:
+    """Return the JSON object that a text consists of; empty if it does not."""
+    if text.lstrip().startswith("{"):
+        with suppress(NotJSON):
+            written = parse_line(text.encode("utf-8", "replace"))
+            return written if isinstance(written, dict) else {}
+    return {}
+
+
+def _written_in(line: str) -> dict[str, Any]:
+    """Return the JSON object of a log line, also after what a container's runtime precedes it with.
+
+    Empty if there is none.
+    """
+    start = OBJECT.search(line)
+    written = _object_of(line[start.start() :]) if start else {}
+    return written if any(name in written for name in MESSAGES) else {}
+
+
+def _read_line(number: int, line: str) -> LogLine:
+    """Return a line with its message and attributes: JSON, or text with attributes at the end."""
+    written = _written_in(line)
+    if not written:
+        found = TRAILING.search(line)
+        return LogLine(number, line, line, dict(ATTRIBUTE.findall(found[1])) if found else {})
+    inner = (written[name] for name in CONTEXT if isinstance(written.get(name), dict))
+    whole = {**written, **next(inner, {})}
+    message = next((str(whole[name]) for name in MESSAGES if name in whole), "")
+    attributes = {name: str(value) for name, value in whole.items()}
+    times = tuple(_time_text(written[name]) for name in TIMES if name in written)
+    return LogLine(number, line, message, attributes, times)
+
+
+def _time_text(value: Any) -> str:
+    """Return a time as text; an `instant` of Log4j2 becomes milliseconds since 1970."""
+    if isinstance(value, dict):
+        seconds, nanos = value.get("epochSecond"), value.get("nanoOfSecond", 0)
+        if isinstance(seconds, int) and isinstance(nanos, int):
+            return str(seconds * 1000 + nanos // 1_000_000)
+    return str(value)

@@ -1,0 +1,86 @@
+"""Logs that are imported: lines of each layout, and those whose time cannot be read."""
+
+import json
+
+import pytest
+from pulsar_conformance.conformance.commands.main import main
+from standins.exported import BUNDLES, LOGGED, UNLOADED_AT, stamp
+
+AT = stamp(UNLOADED_AT)
+MILLIS = int(UNLOADED_AT.timestamp() * 1000)
+INSTANT = {"epochSecond": MILLIS // 1000, "nanoOfSecond": 4_999_999}
+
+
+@pytest.fixture
+def imported(tmp_path, capsys):
+    """Return a function that imports the lines of a log: it returns unloads and the output."""
+
+    def run(*lines, words=(), status=0):
+        log, out = tmp_path / "leader.log", tmp_path / "history"
+        log.write_text("".join(f"{line}\n" for line in lines), "utf-8")
+        assert main(["import", str(log), "--output", str(out), *words]) == status
+        files = sorted(out.glob("*.jsonl"))
+        records = [json.loads(line) for file in files for line in file.read_text().splitlines()]
+        return unloads(records), " ".join(capsys.readouterr().err.split())
+
+    return run
+
+
+def unloads(records):
+    of_kind = [one for one in records if one["kind"] == "unloaded"]
+    return [(one["at"], one["bundle"], one["broker"]) for one in of_kind]
+
+
+def by_docker(text, at="2026-11-20T10:06:01.000123456Z"):
+    return json.dumps({"log": f"{text}\n", "stream": "stdout", "time": at})
+
+
+def compact(**fields):
+    return json.dumps({**fields, "endOfBatch": False}, separators=(",", ":"))
+
+
+LAYOUTS = {
+    "instant": compact(instant=INSTANT, level="INFO", message=LOGGED).replace("4999999", "0"),
+    "timeMillis": compact(thread="main", timeMillis=MILLIS, message=LOGGED),
+    "msg": compact(time=AT, msg=LOGGED),
+    "Docker": by_docker(f"[main] INFO {LOGGED}"),
+    "a time without a date in Docker": by_docker(f"11:06:01.000 [main] INFO {LOGGED}"),
+    "another time in Docker": by_docker(
+        f"2026-11-20T11:06:01,000+0100 [main] INFO {LOGGED}", "2026-11-20T10:07:00Z"
+    ),
+    "JSON in Docker": by_docker(compact(timeMillis=MILLIS, message=LOGGED), "2026-11-20T10:07:00Z"),
+    "JSON of a container": f"2026-11-20T10:07:00Z stdout F {compact(time=AT, message=LOGGED)}",
+    "JSON of docker-compose": f"broker-1  | {compact(timeMillis=MILLIS, message=LOGGED)}",
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_an_unload_is_read_from_each_layout_of_a_log(imported, layout):
+    assert imported(LAYOUTS[layout])[0] == [(AT, BUNDLES[0], "b1:8080")]
+
+
+def test_no_line_is_lost_among_lines_of_another_layout(imported):
+    lines = [line for layout in ("instant", "msg", "Docker") for line in (LAYOUTS[layout],) * 2]
+    expected = [(AT, BUNDLES[0], "b1:8080")] * 6
+    assert imported(*lines)[0] == expected
+
+
+def test_a_fraction_of_an_instant_is_kept_in_milliseconds(imported):
+    [(at, _, _)], _ = imported(compact(instant=INSTANT, message=LOGGED))
+    assert at == "2026-11-20T10:06:01.004Z"
+
+
+def test_a_line_that_docker_divided_is_read_as_a_whole(tmp_path):
+    settings = "loadBalancerEnabled=true, loadBalancerSheddingIntervalMinutes=12, "
+    text = f"2026-11-20T10:00:00Z INFO ServiceConfiguration({settings}zooKeeperServers=zk)"
+    cut = 16 * 1024
+    padded = text.replace("INFO", "INFO".ljust(4 + cut - text.index("2, zoo")))
+    assert padded[:cut].endswith("Minutes=1")
+    parts = [json.dumps({"log": padded[:cut], "stream": "stdout", "time": AT})]
+    parts.append(by_docker(padded[cut:]))
+    between = json.dumps({"log": "a warning\n", "stream": "stderr", "time": AT})
+    log, out = tmp_path / "leader.log", tmp_path / "history"
+    log.write_text("\n".join([parts[0], between, parts[1]]), "utf-8")
+    assert main(["import", str(log), "--output", str(out)]) == 0
+    [line] = next(out.glob("*.jsonl")).read_text().splitlines()
+    assert json.loads(line)["settings"]["loadBalancerSheddingIntervalMinutes"] == 12
