@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from datetime import datetime, timedelta
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
 from pulsar_conformance.adapters.operated.log_lines import read_log_lines
+from pulsar_conformance.audit.collect.log_times import READ_TIMES, LogTimes
 from pulsar_conformance.audit.collect.sources import (
-    TIME_ONLY,
     BadSource,
     ImportedData,
     json_object,
     open_source,
-    time_of,
 )
 from pulsar_conformance.conformance.cases.settings_files import read_logged_line
 from pulsar_conformance.specs.errors import LOG_HINT, hint_at_file
@@ -60,42 +59,41 @@ SPLITTING = re.compile(r"Load-manager splitting bundle (\S+)")
 
 def read_log(found: ImportedData, file: Path, lines: Iterable[str], date: datetime | None) -> None:
     """Add the records in a log. Errors: `BadSource` if no line of the log is about load
-    balancing.
+    balancing, or if the times of such lines cannot be read.
     """
-    day, before, split, known = date, "", 0, len(found.records) + len(found.logged)
+    times, split, known = LogTimes(date), 0, len(found.records) + len(found.logged)
+    unread: list[int] = []
     for line in read_log_lines(lines):
-        number, message, attributes = line.number, line.message, line.attributes
-        unload = _bundle_and_broker(UNLOADING, message, attributes)
-        elected, cycle = ELECTED.search(message), CYCLE_MESSAGES.search(message)
+        message, attributes = line.message, line.attributes
+        at = times.time_of(line)
         split += SPLITTING.search(message) is not None
-        places = (*line.times, line.text[:80], line.saved_at)
-        at = next(filter(None, map(time_of, places)), None)
-        if at is None and (clock := TIME_ONLY.search(line.text[:80])):
-            if day is None:
-                problem = (
-                    "its lines have a time but no date; give the date of the first line with --date"
-                )
-                raise BadSource(f"{file}:{number}: {problem}")
-            day += timedelta(days=clock[1] < before)
-            before = clock[1]
-            at = time_of(f"{day:%Y-%m-%d}T{clock[1]}")
+        unload = _bundle_and_broker(UNLOADING, message, attributes)
+        failed = _bundle_and_broker(FAILED, message, attributes)
+        elected, cycle = ELECTED.search(message), CYCLE_MESSAGES.search(message)
+        settings = read_logged_line(f"{file}:{line.number}", message)
         if at is None:
+            if unload or failed or elected or cycle or settings:
+                if refused := times.why_refused(line):
+                    raise BadSource(f"{file}:{line.number}: {refused}")
+                unread.append(line.number)
             continue
         if unload:
             bundle, broker = unload
             told = {"kind": "unloaded", "bundle": bundle, "broker": broker, "cause": "shedding"}
             found.records.append((at, told))
-        if failed := _bundle_and_broker(FAILED, message, attributes):
+        if failed:
             _drop_failed_unload(found, file, *failed)
         if elected:
             broker = (elected[1] or "").strip() or attributes.get("brokerId", "") or file.stem
             found.records.append((at, {"kind": "leader", "broker": broker}))
         if cycle:
             found.logged.append(at)
-        settings = read_logged_line(f"{file}:{number}", message)
         if settings:
             found.records.append((at, {"kind": "settings", "settings": settings}))
-    if len(found.records) + len(found.logged) == known:
+    imported = len(found.records) + len(found.logged) > known
+    if unread:
+        _report_unread(found, file, unread, imported=imported)
+    if not imported:
         _check_history(file, lines)
         with open_source(file) as stream:
             hint = hint_at_file(stream.peek(), IMPORT_HINT, beside=LOG_HINT)
@@ -106,6 +104,22 @@ def read_log(found: ImportedData, file: Path, lines: Iterable[str], date: dateti
             f"{file}: {counted(split, 'split')} not imported, as logs do not name the new bundles"
         )
     found.kinds.add("log")
+
+
+def _report_unread(
+    found: ImportedData, file: Path, numbers: Sequence[int], *, imported: bool
+) -> None:
+    """Add a note on the lines about load balancing whose times cannot be read, by their numbers.
+
+    Errors: `BadSource` if nothing else of the log is imported.
+    """
+    lines = f"{counted(len(numbers), 'line')} about load balancing, of which this is the first"
+    many = f"in {lines}, so they are not imported"
+    one = "in this line about load balancing, so it is not imported"
+    problem = f"no time can be read {many if numbers[1:] else one}; {READ_TIMES}"
+    if not imported:
+        raise BadSource(f"{file}:{numbers[0]}: {problem}")
+    found.notes.append(f"{file}:{numbers[0]}: {problem}")
 
 
 def _check_history(file: Path, lines: Iterable[str]) -> None:

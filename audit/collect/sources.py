@@ -376,7 +376,6 @@ def _add_series(
 STAMP = re.compile(
     r"(?P<day>\d{4}-\d\d-\d\d)[T ](?P<time>\d\d:\d\d:\d\d(?:[.,]\d+)?) ?(?P<zone>Z|[+-]\d\d:?\d\d)?"
 )
-TIME_ONLY = re.compile(r"\b(\d\d:\d\d:\d\d(?:[.,]\d+)?)\b")
 
 
 def time_of(text: str) -> datetime | None:

@@ -84,3 +84,37 @@ def test_a_line_that_docker_divided_is_read_as_a_whole(tmp_path):
     assert main(["import", str(log), "--output", str(out)]) == 0
     [line] = next(out.glob("*.jsonl")).read_text().splitlines()
     assert json.loads(line)["settings"]["loadBalancerSheddingIntervalMinutes"] == 12
+
+
+UNREADABLE = {
+    "no seconds": f"2026-11-20 10:06 INFO {LOGGED}",
+    "no time": f"INFO {LOGGED}",
+    "seconds since 1970": compact(time=MILLIS / 1000, message=LOGGED),
+    "an election": "INFO LeaderElection - This broker b1:8080 was elected leader",
+    "a cycle": "INFO No broker is below the lower bound",
+    "a failure": f"INFO Error when trying to perform load shedding on {BUNDLES[0]} for broker b1",
+    "settings": "INFO ServiceConfiguration(loadBalancerEnabled=true, zooKeeperServers=zk)",
+}
+
+
+@pytest.mark.parametrize("kind", UNREADABLE)
+def test_lines_whose_times_cannot_be_read_are_counted_once(imported, kind):
+    unread, other = UNREADABLE[kind], f"{AT} INFO {LOGGED}"
+    found, err = imported(other, "INFO Main - starting", unread, other, unread)
+    assert found == [(AT, BUNDLES[0], "b1:8080")] * 2
+    assert err.count("no time can be read") == 1
+    assert "leader.log:3: no time can be read in 2 lines about load balancing, of which this" in err
+    assert "so they are not imported; a time is read in the form 2026-11-20T10:06:01Z" in err
+
+
+@pytest.mark.parametrize("kind", UNREADABLE)
+def test_a_log_without_a_time_that_can_be_read_is_refused(imported, kind):
+    found, err = imported("INFO Main - starting", UNREADABLE[kind], status=2)
+    assert found == []
+    assert "leader.log:2: no time can be read in this line about load balancing, so" in err
+
+
+def test_a_line_without_a_date_matters_only_if_it_is_about_load_balancing(imported):
+    found, err = imported("10:06:01.000 a banner", f"{AT} INFO {LOGGED}")
+    assert found == [(AT, BUNDLES[0], "b1:8080")]
+    assert "no time can be read" not in err
