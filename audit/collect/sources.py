@@ -376,17 +376,18 @@ def _add_series(
 STAMP = re.compile(
     r"(?P<day>\d{4}-\d\d-\d\d)[T ](?P<time>\d\d:\d\d:\d\d(?:[.,]\d+)?) ?(?P<zone>Z|[+-]\d\d:?\d\d)?"
 )
+HALF_DAY = re.compile(r"\s*[ap]\.?m\b", re.IGNORECASE)
 
 
 def time_of(text: str) -> datetime | None:
-    """Return the first date and time in a text; None if there is none.
+    """Return the first date and time in a text; None if there is none, or it is of 12 hours.
 
     A time without a zone is in UTC. A text that is an integer is milliseconds since 1970.
     """
     if re.fullmatch(r"\d{12,14}", text.strip()):
         return datetime.fromtimestamp(int(text) / 1000, UTC)
     found = STAMP.search(text)
-    if not found:
+    if not found or HALF_DAY.match(text, found.end()):
         return None
     zone = (found["zone"] or "Z").replace("Z", "+00:00")
     whole, _, digits = found["time"].replace(",", ".").partition(".")

@@ -46,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--date",
         type=_date,
         metavar="DATE",
-        help="the day of the first line of a log whose lines have no date, ISO 8601",
+        help="the day of the first line of a log whose lines have no date or no year, ISO 8601",
     )
 
 

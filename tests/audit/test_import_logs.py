@@ -118,3 +118,107 @@ def test_a_line_without_a_date_matters_only_if_it_is_about_load_balancing(import
     found, err = imported("10:06:01.000 a banner", f"{AT} INFO {LOGGED}")
     assert found == [(AT, BUNDLES[0], "b1:8080")]
     assert "no time can be read" not in err
+
+
+UNKNOWN_DATES = {
+    "01/12/2025 00:05:00": " INFO",
+    "2025/12/01 00:05:00,123": " INFO",
+    "[01.12.2025 00:05:00": "] INFO",
+    "[2025-12-01] [00:05:00": "] INFO",
+    "2025-12-01_00:05:00": " INFO",
+    "2025-13-01 00:05:00": " INFO",
+    "2025-12-01 10:05:00.123 PM": " INFO",
+    "10:05:00 pm": " INFO",
+    "20251201 00:05:00": " INFO",
+    "251201 00:05:00": " INFO",
+    "I1201 00:05:00.123": " main",
+    "01 Dec 2025 00:05:00": " INFO",
+    "Mon, 01 Dec 2025 00:05:00": " GMT INFO",
+    "1. Dez 2025 00:05:00": " INFO",
+    "Mon Dec  1 00:05:00 2025": " INFO",
+    "Mon Dec  1 00:05:00 UTC 2025": " INFO",
+    "Dec 01 2025 00:05:00": " INFO",
+    "Dec 01 00:05:00 2024": " INFO",
+    "[01/Dec/2025:00:05:00": " +0000] INFO",
+    "00:05:00 01/12/2025": " INFO",
+    "00:05:00 2025-12-01": " INFO",
+    "broker-1 | 01/12/2025 00:05:00": " INFO",
+    "01/12/2025 00:05": " INFO",
+    "12/1/2025 9:05": ":00 INFO",
+}
+"""Starts of lines with a date or time in a format that is not read, with what follows it."""
+
+
+@pytest.mark.parametrize("words", [(), ("--date", "2025-12-05"), ("--date", "2025-12-01")])
+@pytest.mark.parametrize("start", UNKNOWN_DATES)
+def test_a_date_in_an_unknown_format_is_refused_by_name(imported, start, words):
+    ahead = f"{AT} INFO {LOGGED}"
+    found, err = imported(ahead, f"{start}{UNKNOWN_DATES[start]} {LOGGED}", words=words, status=2)
+    assert found == []
+    assert f"leader.log:2: '{' '.join(start.split())}' has a date or time in a format that" in err
+    assert "write ISO dates and 24 hours with seconds, such as 2026-11-20T22:06:01" in err
+
+
+def test_a_date_in_an_unknown_format_is_refused_in_json(imported):
+    line = compact(level="INFO", message=LOGGED, time="01/12/2025 00:05:00")
+    _, err = imported(line, words=("--date", "2025-12-05"), status=2)
+    assert "leader.log:1: '01/12/2025 00:05:00' has a date or time in a format" in err
+
+
+NO_DATES = (
+    "10:06:01.000 [main] INFO",
+    "[10:06:01,000] 12345 INFO",
+    "broker-1  | 10:06:01.000 INFO",
+    "10.0.0.1:8080 [123] 10:06:01.000 INFO",
+    "INFO [main-1-1] 10:06:01",
+)
+
+
+@pytest.mark.parametrize("start", NO_DATES)
+def test_numbers_that_are_not_of_a_date_stand_before_a_time(imported, start):
+    found, _ = imported(f"{start} {LOGGED}", words=("--date", "2026-11-20"))
+    assert found == [(AT, BUNDLES[0], "b1:8080")]
+
+
+def test_an_unknown_date_in_other_lines_is_not_refused(imported):
+    lines = ("01/12/2025 00:05:00 a banner", f"10:06:01.000 {LOGGED}")
+    assert imported(*lines, words=("--date", "2026-11-20"))[0] == [(AT, BUNDLES[0], "b1:8080")]
+
+
+def of_syslog(*days, at="00:12:00"):
+    return [f"{day} {at} host pulsar[123]: {LOGGED}" for day in days]
+
+
+def test_lines_of_syslog_get_their_year_from_the_date_of_the_first(imported):
+    lines = of_syslog("Dec 29", "Dec 31", "Jan  1", "Jan 31", "Feb 29")
+    found, _ = imported(*lines, words=("--date", "2027-12-29"))
+    days = ["2027-12-29", "2027-12-31", "2028-01-01", "2028-01-31", "2028-02-29"]
+    assert [at for at, _, _ in found] == [f"{day}T00:12:00.000Z" for day in days]
+
+
+@pytest.mark.parametrize(
+    ("days", "words", "told"),
+    [
+        (["Dec 01"], (), "leader.log:1: 'Dec 01 00:12:00' has no year; give the date of the first"),
+        (
+            ["Dec 01"],
+            ("--date", "2025-12-05"),
+            "leader.log:1: 'Dec 01 00:12:00' has no year, and is not of --date 2025-12-05; give",
+        ),
+        (
+            ["Dec 01", "Jan  5"],
+            ("--date", "2025-12-01"),
+            "leader.log:2: 'Jan 5 00:12:00' has no year, and in none is it within 31 days of",
+        ),
+        (["Feb 28", "Feb 29"], ("--date", "2025-02-28"), "leader.log:2: 'Feb 29 00:12:00' has no"),
+    ],
+)
+def test_lines_of_syslog_whose_year_is_unclear_are_refused(imported, days, words, told):
+    found, err = imported(*of_syslog(*days), words=words, status=2)
+    assert found == []
+    assert told in err
+
+
+def test_the_own_date_of_a_line_in_syslog_is_read(imported):
+    line = f"Dec 01 00:12:00 host pulsar[123]: 2026-11-20T10:06:01,000+0000 [main] INFO {LOGGED}"
+    assert imported(line)[0] == [(AT, BUNDLES[0], "b1:8080")]
