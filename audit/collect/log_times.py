@@ -12,7 +12,12 @@ from pulsar_conformance.audit.collect.sources import HALF_DAY, time_of
 HEAD = 80
 """Number of characters at the start of a line in which its time is sought."""
 
-CLOCK = re.compile(r"(?:(?<![\d:])|(?<=\d{4}:))(\d\d:\d\d:\d\d(?:[.,]\d+)?)\b(?!:)")
+CLOCK = re.compile(
+    r"(?:(?<![\d:])|(?<=\d{4}:))(\d\d:\d\d:\d\d(?:[.,]\d+)?)(?:\b(?!:)|(?=Z\b))"
+    r"(Z|[+-]\d\d(?::?\d\d)?(?!\d))?"
+)
+"""Matches a time, with its zone, without a date."""
+
 SHORT_CLOCK = re.compile(r"(?<![\w:.])\d{1,2}:[0-5]\d\b(?!\.?\d)")
 """Matches a time without seconds, or the start of a time with an hour of one digit."""
 
@@ -73,7 +78,7 @@ class LogTimes:
         else:
             self._day += timedelta(days=clock[1] < self._clock)
         self._clock = clock[1]
-        return time_of(f"{self._day:%Y-%m-%d}T{clock[1]}")
+        return time_of(f"{self._day:%Y-%m-%d}T{clock[1]}{clock[2] or ''}")
 
     def why_refused(self, line: LogLine) -> str:
         """Return why a log with this line, whose time cannot be read, is not to be imported.

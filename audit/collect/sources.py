@@ -374,7 +374,8 @@ def _add_series(
 
 
 STAMP = re.compile(
-    r"(?P<day>\d{4}-\d\d-\d\d)[T ](?P<time>\d\d:\d\d:\d\d(?:[.,]\d+)?) ?(?P<zone>Z|[+-]\d\d:?\d\d)?"
+    r"(?P<day>\d{4}-\d\d-\d\d)[T ](?P<time>\d\d:\d\d:\d\d(?:[.,]\d+)?) ?"
+    r"(?P<zone>Z|[+-]\d\d:?\d\d|(?<! )[+-]\d\d(?!\d))?"
 )
 HALF_DAY = re.compile(r"\s*[ap]\.?m\b", re.IGNORECASE)
 
@@ -390,6 +391,7 @@ def time_of(text: str) -> datetime | None:
     if not found or HALF_DAY.match(text, found.end()):
         return None
     zone = (found["zone"] or "Z").replace("Z", "+00:00")
+    zone = f"{zone}:00" if len(zone) == len("+01") else zone
     whole, _, digits = found["time"].replace(",", ".").partition(".")
     written = f"{found['day']}T{whole}.{(digits + '000000')[:6]}{zone}"
     with suppress(ValueError):

@@ -222,3 +222,18 @@ def test_lines_of_syslog_whose_year_is_unclear_are_refused(imported, days, words
 def test_the_own_date_of_a_line_in_syslog_is_read(imported):
     line = f"Dec 01 00:12:00 host pulsar[123]: 2026-11-20T10:06:01,000+0000 [main] INFO {LOGGED}"
     assert imported(line)[0] == [(AT, BUNDLES[0], "b1:8080")]
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        "2026-11-20T11:06:01,000+01",
+        "2026-11-20T02:36:01-07:30",
+        "11:06:01.000+01",
+        "11:06:01+0100",
+        "10:06:01.000Z",
+    ],
+)
+def test_the_zone_of_a_time_is_read(imported, start):
+    found, _ = imported(f"{start} [main] INFO {LOGGED}", words=("--date", "2026-11-20"))
+    assert found == [(AT, BUNDLES[0], "b1:8080")]
