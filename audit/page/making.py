@@ -30,6 +30,7 @@ def page_content(tables: series.Tables, plan: AuditPlan, output: str) -> dict[st
     fleet = series.fleet_rows(tables)
     return {
         "fleet": fleet,
+        "amounts_by": plan.amounts_by,
         "clusters": series.drawn_clusters(tables, plan, fleet),
         "verdicts": series.verdict_rows(tables),
         "cases": case_texts(Path(output) / casefiles.FOLDER),

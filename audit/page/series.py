@@ -110,7 +110,7 @@ def fleet_rows(tables: Tables) -> list[list[Any]]:
     """Return a row per cluster; those with the most faults come first.
 
     Columns: name, number of brokers, number of faults, violated rules, number of unloads, and
-    number of cycles in which something had to be unloaded.
+    number of cycles in which the documents unload something.
     """
     faults = tables["verdicts"].where(F.col("verdict").isin(*WRONG)).groupBy("cluster")
     faults = faults.agg(
@@ -118,7 +118,7 @@ def fleet_rows(tables: Tables) -> list[list[Any]]:
         F.array_join(F.array_sort(F.collect_set("rule")), ", ").alias("rules"),
     )
     went = tables["unloads"].groupBy("cluster").agg(F.count(F.lit(1)).alias("unloads"))
-    due = tables["decisions"].where("need > 0 and moment = cycle").groupBy("cluster")
+    due = tables["decisions"].where("chosen and moment = cycle").groupBy("cluster")
     due = due.agg(F.countDistinct("cycle").alias("due"))
     brokers = F.countDistinct("broker").alias("brokers")
     rows = tables["broker_usage"].groupBy("cluster").agg(brokers)

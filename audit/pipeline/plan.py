@@ -103,6 +103,13 @@ class AuditPlan:
         )
 
     @property
+    def amounts_by(self) -> str | None:
+        """The documents by which the table `decisions` has the amounts to shed, if the profile is a
+        release. None if the profile itself is of documents.
+        """
+        return _documents_of_release(self.profile)
+
+    @property
     def defaults(self) -> Mapping[str, Any]:
         """The profile's default settings.
 

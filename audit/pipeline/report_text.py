@@ -7,6 +7,8 @@ from typing import Any
 
 from pulsar_conformance import specs
 from pulsar_conformance.adapters.protocol import json_text
+from pulsar_conformance.adapters.spark.threshold import MIN_THROUGHPUT
+from pulsar_conformance.audit.pipeline.plan import AuditPlan
 from pulsar_conformance.audit.pipeline.summary import (
     ALLOWED,
     RULES_AT_OTHER_TIMES,
@@ -241,13 +243,31 @@ def _comparison_lines(asked: Json, profile: str) -> list[str]:
         "settings (those of --settings and --strategy; all others are as recorded)"
     )
     lines = [*table(headings, rows, numbers=True), *paragraph(told)]
-    if specs.load().profile(profile).released:
-        more = "for the release's own decisions, use simulate --history FILE"
-        text = (
-            f"computed without the minimum traffic that the release requires of an unload; {more}"
-        )
-        lines += paragraph(text, 2, "")
+    documents = AuditPlan.of(profile).amounts_by
+    if documents is not None:
+        lines += paragraph(_other_amounts_text(profile, documents), 2, "")
     return lines
+
+
+def _other_amounts_text(release: str, documents: str) -> str:
+    """Return a text on how a release's amounts differ from those that a comparison computes."""
+    ways = specs.load().profile(release).ways
+    differ = [text for way, text in OTHER_AMOUNTS.items() if way in ways]
+    text = f"computed by the amounts of {documents}"
+    if differ:
+        text = f"{text}, from which {release} differs: {'; '.join(differ)}"
+    return f"{text}; for the release's own decisions, use simulate --history FILE"
+
+
+OTHER_AMOUNTS = {
+    "threshold-amount": (
+        "ThresholdShedder sheds the excess over average and threshold plus five points, instead of "
+        "down to five points below the average"
+    ),
+    "threshold-least": f"ThresholdShedder sheds nothing if that is not more than {MIN_THROUGHPUT}",
+    "uniform-share": "UniformLoadShedder moves another share of the difference than half",
+}
+"""Texts on how releases differ from their documents in amounts, by the names of the ways."""
 
 
 ROWS = {

@@ -1,4 +1,9 @@
-"""`decisions`: the rules' decision about each bundle in each cycle, and the actual unloads."""
+"""`decisions`: the documents' decision about each bundle in each cycle, and the actual unloads.
+
+If a release judges, usage and averages are the release's. What is compared with them, and the
+amounts to shed, are still those of its documents, which `why` then names. The minimum throughput of
+an unload does not count: rules about it are judged by the checks alone.
+"""
 
 from __future__ import annotations
 
@@ -84,7 +89,8 @@ def decided_bundles(made: GoldTables, plan: AuditPlan) -> DataFrame:
     rows = shedding.decision_rows(brokers, bundles, plan.readings, strategies)
     acted = unloads_at_moments(causes.shed_unloads(made), cycles.in_period_of(made["cycles"], plan))
     went = unload_times(acted.select(F.struct(*KEY).alias("cycle"), *_other_columns(acted, KEY)))
-    rows = add_unloads(checkpointed_if_tiny(decided_table(rows, plan.readings)), went)
+    decided = decided_table(rows, plan.readings, plan.amounts_by)
+    rows = add_unloads(checkpointed_if_tiny(decided), went)
     return rows.select("cycle", "broker", *(name for name in COLUMN_TYPES if name != "held"))
 
 
@@ -124,11 +130,16 @@ def _bundle_rows(made: GoldTables, plan: AuditPlan) -> DataFrame:
     return made["bundle_averages"].select(key, "broker", "bundle", load, *known)
 
 
-def decided_table(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:
+def decided_table(
+    rows: DataFrame, readings: Mapping[str, str], amounts_by: str | None = None
+) -> DataFrame:
     """Return the rows of `shedding.decision_rows`, with the columns of `COLUMN_TYPES` that are not
     about unloads.
+
+    `amounts_by` are the documents that reasons name, as in `explanations.reason_column`.
     """
     by = [name for name in shedding.STRATEGIES if name.lower() in rows.columns]
+    written = formatting.MEASURED[readings["shed-measure"]]
     levels = rows.withColumn("level", explanations.compared_numbers(by))
     doubtful = _is_at_end_of_grace(rows.columns) | _is_contested(rows.columns)
     narrows = _narrows_differences() if "UniformLoadShedder" in by else F.lit(None).cast("boolean")
@@ -149,7 +160,7 @@ def decided_table(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:
         narrows.alias("narrows"),
         "chosen",
         "moved",
-        explanations.reason_column(by, formatting.MEASURED[readings["shed-measure"]]).alias("why"),
+        explanations.reason_column(by, written, amounts_by).alias("why"),
     )
 
 

@@ -68,10 +68,13 @@ LEVELS: Mapping[str, Callable[[], Column]] = {
 }
 
 
-def reason_column(strategies: Sequence[str], written: TrafficFormat) -> Column:
+def reason_column(
+    strategies: Sequence[str], written: TrafficFormat, amounts_by: str | None = None
+) -> Column:
     """Return a column with the first reason that applies.
 
-    It is null in the row of a broker without bundles.
+    It is null in the row of a broker without bundles. `amounts_by`, if given, are the documents by
+    which strategies decide; their reasons then name these documents.
     """
     settings, strategy = F.col("settings"), F.col("strategy")
     known = strategy.isin(*strategies)
@@ -85,7 +88,11 @@ def reason_column(strategies: Sequence[str], written: TrafficFormat) -> Column:
         (~F.coalesce(known, F.lit(False)), joined(strategy, "is not documented")),
         (~F.col("movable"), ago),
     )
-    own = ((strategy == name, REASONS_BY_STRATEGY[name](written)) for name in strategies)
+    by = "" if amounts_by is None else f", by the arithmetic of {amounts_by}"
+    own = (
+        (strategy == name, F.concat(REASONS_BY_STRATEGY[name](written), F.lit(by)))
+        for name in strategies
+    )
     return _first_reason((*general, *own))
 
 

@@ -184,6 +184,38 @@ def test_the_page_has_what_the_tables_say_and_needs_nothing_else(audited):
     assert cluster["bundles"] == []  # The parts of the split bundle did not return.
 
 
+def test_amounts_of_an_unload_name_the_documents_that_they_are_by(audited, spark):
+    """Release 3.0 would shed 448.48 KB/s in this cycle, as the answer to --broker says."""
+    found = data_of((audited[1] / PAGE).read_text("utf-8"))
+    told = "over by 3.65 points, needs 966.86 KB/s, running sum 0 B/s"
+    told += ", by the arithmetic of documented-3.0"
+    marks = [mark[3] for mark in found["clusters"][0]["marks"]]
+    assert f"shop/events-001/0x0ccccccc_0x13333333; shedding: recorded; {told}" in marks
+    assert found["amounts_by"] == "documented-3.0"
+    kept = spark.session.read.parquet(str(audited[1] / "decisions")).where("need is not null")
+    assert {row["why"].endswith(told[-38:]) for row in kept.where("movable").collect()} == {True}
+
+
+def test_a_cycle_has_too_much_load_only_if_something_had_to_be_unloaded(spark):
+    """A broker between its target and its limit needs not shed, though its need is above 0."""
+
+    def rows(schema, *values):
+        return spark.session.createDataFrame([("eu", START, *one) for one in values], schema)
+
+    key = "cluster string, cycle timestamp"
+    tables = {
+        "verdicts": rows(f"{key}, rule string, verdict string", ("SHED-02", "allowed")),
+        "unloads": rows(f"{key}, bundle string", ("t/ns/0x0_0x1",)),
+        "broker_usage": rows(f"{key}, broker string", ("b1",)),
+        "decisions": rows(f"{key}, moment timestamp, need double, chosen boolean"),
+    }
+    unchosen, chosen = ((START, 5.0, one) for one in (False, True))
+    schema = tables["decisions"].schema
+    for each, due in (((unchosen,), 0), ((unchosen, chosen), 1)):
+        tables["decisions"] = rows(schema, *each)
+        assert series.fleet_rows(tables) == [["eu", 1, 0, "", 1, due]]
+
+
 def test_what_happened_to_a_bundle_and_at_a_broker(audited, capsys):
     words, output = audited
     (found,) = data_of((output / PAGE).read_text("utf-8"))["clusters"]

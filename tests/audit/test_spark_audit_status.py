@@ -135,3 +135,22 @@ def test_unloads_of_uncertain_cause_are_told_in_sentences_below_the_counts(
     assert told.startswith(uncertain)
     assert unlike in told
     assert not any(line.split("  ")[-1].startswith("of these") for line in lines)
+
+
+def test_a_comparison_of_settings_says_how_the_release_differs_from_what_it_computes():
+    numbers = {"bundles": 1, "cycles": 1, "brokers": 1, "bytes_per_second": 1e6}
+    asked = {"recorded": numbers, "asked": numbers, "both": 1, "only_asked": 0}
+    unloads = {"recorded": 0, "in_violation": 0, "causes": {}, "open": 0, "unchosen": 0}
+    found = {**FOUND, "unloads": unloads, "asked": asked}
+
+    def told(profile):
+        lines = report_lines({**found, "profile": profile}, [], "out/cases")
+        return " ".join(" ".join(lines).split())
+
+    text = told("released-3.0")
+    assert "computed by the amounts of documented-3.0, from which released-3.0 differs" in text
+    assert "sheds the excess over average and threshold plus five points, instead of down" in text
+    assert "nothing if that is not more than loadBalancerBundleUnloadMinThroughput" in text
+    assert "for the release's own decisions, use simulate --history FILE" in text
+    assert "ThresholdShedder" not in told("released-2.4")
+    assert "computed by" not in told("documented-3.0")

@@ -216,7 +216,9 @@
     if (every.length < 2) return;
     const section = document.getElementById("fleet");
     element("h2", "Fleet", section);
-    const names = ["cluster", "brokers", "against the rules", "rules", "unloads", "cycles with too much load"];
+    const by = data.amounts_by ? `, by the arithmetic of ${data.amounts_by}` : "";
+    const due = `cycles with too much load${by}`;
+    const names = ["cluster", "brokers", "against the rules", "rules", "unloads", due];
     const body = table(names, section);
     const drawn = new Set(data.clusters.map((one) => one.name));
     for (const row of every) {
