@@ -8,7 +8,7 @@ from typing import Any
 
 from pulsar_conformance.audit.page import series
 from pulsar_conformance.audit.page.rendering import render_page
-from pulsar_conformance.audit.pipeline.plan import AuditPlan
+from pulsar_conformance.audit.pipeline.plan import AuditPlan, tables_in_period
 from pulsar_conformance.audit.pipeline.summary import RULES_AT_OTHER_TIMES
 from pulsar_conformance.audit.verdicts import casefiles
 from pulsar_conformance.audit.verdicts.arithmetic import arithmetic_lines
@@ -24,9 +24,13 @@ The second number is the total length above which no further arithmetic is added
 
 
 def page_content(tables: series.Tables, plan: AuditPlan, output: str) -> dict[str, Any] | None:
-    """Return the data for the page; None if the output is not on a local disk."""
+    """Return the data for the page; None if the output is not on a local disk.
+
+    All of it is of the plan's period.
+    """
     if not Path(output).is_dir():
         return None
+    tables = tables_in_period(tables, plan)
     fleet = series.fleet_rows(tables)
     return {
         "fleet": fleet,

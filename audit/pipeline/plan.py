@@ -12,6 +12,7 @@ from typing import Any
 
 from pulsar_conformance import specs
 from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
 
 SMOOTHED = "THRESHOLD-18"
 """The rule that defines how usage is smoothed over earlier observations."""
@@ -129,6 +130,34 @@ class AuditPlan:
             return {}
         own, others = known.defaults(self.profile), known.profile(self.lender).defaults
         return {name: value for name, value in others.items() if name not in own}
+
+
+def tables_in_period(tables: GoldTables, plan: AuditPlan) -> GoldTables:
+    """Return the tables, but only those cycles, unloads and other actions that belong to the plan's
+    period.
+
+    An unload belongs to the period of its cycle. Unloads without a cycle, splits and assignments
+    belong to the period of their own time. All tables of decisions and verdicts have only cycles of
+    the period anyway, and tables of what was known keep all their rows.
+    """
+    times = {
+        "cycles": F.col("cycle"),
+        "unloads": F.coalesce("cycle", "at"),
+        "actions": F.col("at"),
+    }
+    return {
+        name: rows_in_period(rows, times[name], plan) if name in times else rows
+        for name, rows in tables.items()
+    }
+
+
+def rows_in_period(rows: DataFrame, time: Column, plan: AuditPlan) -> DataFrame:
+    """Return the rows whose time is in the period that a plan judges."""
+    if plan.since is not None:
+        rows = rows.where(time >= F.lit(plan.since))
+    if plan.until is not None:
+        rows = rows.where(time < F.lit(plan.until))
+    return rows
 
 
 def _documents_of_release(profile: str) -> str | None:

@@ -39,6 +39,7 @@ def report_lines(found: Json, faults: list[Json], cases: str) -> Iterator[str]:
     for one in found["missing"]:
         yield from paragraph(_missing_setting_text(one), 2, "")
     yield from _input_lines(found["lines"])
+    yield from _period_lines(found["from"], found["to"])
     unloads = found["unloads"]
     ran = counted(found["cycles"], "shedding cycle")
     yield f"{counted(found['clusters'], 'cluster')}, {ran}"
@@ -62,6 +63,18 @@ def report_lines(found: Json, faults: list[Json], cases: str) -> Iterator[str]:
         yield from ("", *case_file_lines(dict.fromkeys(one["rule"] for one in faults), cases))
     yield ""
     yield overall_verdict(found)
+
+
+def _period_lines(since: str | None, until: str | None) -> Iterator[str]:
+    """Yield the period to which all following numbers are limited, if there is one."""
+    ends = (
+        (word, time)
+        for word, time in (("from", since), ("to" if since else "before", until))
+        if time
+    )
+    told = " ".join(f"{word} {time.replace('+00:00', 'Z')}" for word, time in ends)
+    if told:
+        yield f"period {told}"
 
 
 NO_SETTINGS = (

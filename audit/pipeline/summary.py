@@ -12,7 +12,7 @@ from pulsar_conformance import specs
 from pulsar_conformance.adapters.spark.shedding import documented_strategies
 from pulsar_conformance.audit.input.parsing import SHEDDING
 from pulsar_conformance.audit.pipeline import leaders
-from pulsar_conformance.audit.pipeline.plan import AuditPlan
+from pulsar_conformance.audit.pipeline.plan import AuditPlan, rows_in_period, tables_in_period
 from pulsar_conformance.audit.pipeline.writing import ASKED, DOCUMENTED
 from pulsar_conformance.audit.tables.formatting import abridged
 from pulsar_conformance.audit.verdicts import extensible, missing_settings, splits, transfers
@@ -45,8 +45,13 @@ UNLOADING = ("cluster", "cycle", "broker", "bundle")
 
 
 def audit_summary(tables: Tables, plan: AuditPlan) -> Json:
-    """Return the numbers of clusters, cycles, unloads and lines, and the verdicts of each rule."""
-    found = collect_in_one_job(_count_frames(tables, plan))
+    """Return the numbers of clusters, cycles, unloads and lines, and the verdicts of each rule.
+
+    Except for lines, all numbers are of the plan's period.
+    """
+    changes = rows_in_period(leaders.leader_changes(tables), F.col("at"), plan)
+    counted = _count_frames(tables_in_period(tables, plan), changes, plan)
+    found = collect_in_one_job(counted)
     (lines,), unloads, causes = found["lines"], found["unloads"][0], found["causes"]
     known, leading = found["known"][0], found["leaders"][0]["count"]
     return {
@@ -98,9 +103,9 @@ def _by_name(rows: Sequence[Json], name: str, value: str) -> Json:
     return {row[name]: row[value] for row in sorted(rows, key=itemgetter(name))}
 
 
-def _count_frames(tables: Tables, plan: AuditPlan) -> Mapping[str, DataFrame]:
+def _count_frames(tables: Tables, changes: DataFrame, plan: AuditPlan) -> Mapping[str, DataFrame]:
     """Return the counts of lines, cycles, unloads, verdicts and other events, each as a small
-    frame.
+    frame. `changes` are the changes of leader.
     """
     count = F.count(F.lit(1)).alias("count")
     verdicts, contexts = tables["verdicts"], tables["contexts"]
@@ -110,7 +115,6 @@ def _count_frames(tables: Tables, plan: AuditPlan) -> Mapping[str, DataFrame]:
         F.any_value("cause").alias("cause"), F.bool_or("open").alias("open")
     )
     at_cycles = verdicts.where(~F.col("rule").isin(*RULES_AT_OTHER_TIMES))
-    changes = leaders.leader_changes(tables)
     return {
         "lines": tables["records"].agg(
             F.count(F.lit(1)).alias("read"), F.count_if("used").alias("used")
@@ -208,6 +212,7 @@ def compare_findings(tables: Tables, documents: AuditPlan) -> Json:
     because the documents give none.
     """
     key = ["cluster", "cycle", "rule"]
+    ran = tables_in_period(tables, documents)["cycles"]
 
     def findings(name: str, prefix: str) -> DataFrame:
         rows = tables[f"{prefix}findings"]
@@ -230,7 +235,7 @@ def compare_findings(tables: Tables, documents: AuditPlan) -> Json:
         "profile": documents.profile,
         "differences": sorted(found["differences"], key=itemgetter("rule", "release", "documents")),
         "undecided": sorted(found["undecided"], key=itemgetter("rule")),
-        "defaults": missing_settings.defaults_from_release(tables["cycles"], documents),
+        "defaults": missing_settings.defaults_from_release(ran, documents),
     }
 
 

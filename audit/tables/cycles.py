@@ -14,7 +14,7 @@ from pulsar_conformance.adapters.spark.configuring import checkpointed_if_tiny, 
 from pulsar_conformance.audit.input.parsing import SHEDDING, UNKNOWN
 from pulsar_conformance.audit.input.silver import LOST, LOST_LEADER
 from pulsar_conformance.audit.input.silver import LOST_UNLOAD as LOST_UNLOAD_KIND
-from pulsar_conformance.audit.pipeline.plan import AuditPlan, GoldTables, Silver
+from pulsar_conformance.audit.pipeline.plan import AuditPlan, GoldTables, Silver, rows_in_period
 from pulsar_conformance.audit.tables.causes import UNLOADING_SECONDS
 from pulsar_conformance.audit.tables.settings_at import (
     REPORT_AGE,
@@ -252,11 +252,7 @@ def strategies_followed(made: GoldTables, plan: AuditPlan) -> tuple[str, ...]:
 
 def in_period_of(rows: DataFrame, plan: AuditPlan) -> DataFrame:
     """Return the rows of the cycles that a plan judges."""
-    if plan.since is not None:
-        rows = rows.where(F.col("cycle") >= F.lit(plan.since))
-    if plan.until is not None:
-        rows = rows.where(F.col("cycle") < F.lit(plan.until))
-    return rows
+    return rows_in_period(rows, F.col("cycle"), plan)
 
 
 def _recorded_cycles(silver: Silver, begun: DataFrame) -> DataFrame:

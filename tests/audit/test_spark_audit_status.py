@@ -94,6 +94,8 @@ def test_the_report_says_which_violated_rules_have_no_case():
 
 FOUND = {
     "profile": "released-3.0",
+    "from": None,
+    "to": None,
     "settings_recorded": True,
     "lines": {"read": 9, "used": 9, "quarantined": {}},
     "clusters": 1,
