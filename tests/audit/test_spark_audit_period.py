@@ -3,12 +3,14 @@
 import json
 import re
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
 pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
 
 from pulsar_conformance.audit.page.making import PAGE
+from pulsar_conformance.audit.tables import cycles
 from pulsar_conformance.conformance.commands.main import main
 from standins.exported import START, report, stamp
 from standins.sparks import CORES, spark
@@ -16,6 +18,7 @@ from standins.sparks import CORES, spark
 pytestmark = pytest.mark.spark
 
 assert spark
+GUIDE = Path(__file__).parents[2] / "reports/site/guides/audit-a-fleet.md"
 SETTINGS = {
     "loadBalancerLoadSheddingStrategy": "ThresholdShedder",
     "loadBalancerBrokerThresholdShedderPercentage": 10,
@@ -109,3 +112,15 @@ def test_the_page_shows_what_was_in_the_period(audited):
     assert [mark[1:3] for mark in cluster["marks"]] == [["unload", "b2:8080"]]
     assert len(cluster["times"]) == 1
     assert cluster["bundles"] == []  # It returned to b2 only after the period.
+
+
+def test_without_later_records_only_what_would_be_a_fault_is_undecided(audited):
+    verdicts = audited[3]
+    for cluster, lacking in (("goes-on", "not done though due"), ("ends", "undecided")):
+        assert verdicts[cluster, "THRESHOLD-01"]["verdict"] == lacking
+        for rule in ("SHED-02", "SHED-03", "THRESHOLD-02"):
+            assert verdicts[cluster, rule]["verdict"] == "allowed"
+    assert verdicts["ends", "THRESHOLD-01"]["evidence"].endswith(cycles.NOTHING_RECORDED_AFTER)
+    told = " ".join(GUIDE.read_text("utf-8").split())
+    for point in (cycles.NOTHING_RECORDED_AFTER, cycles.CUT_SHORT):
+        assert f'"{point}"' in told
