@@ -35,7 +35,8 @@ NOTHING = {
 
 
 @pytest.fixture
-def unstarted(monkeypatch):
+def unstarted(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
     none = nullcontext(SimpleNamespace(session=None))
     monkeypatch.setattr(session, "spark_acquired", lambda *_: none)
 
