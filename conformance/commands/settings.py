@@ -236,8 +236,8 @@ def _sections(found: SettingsRead, to: str | None, every: bool) -> Iterator[Sect
     }
     yield from ((title, _rows(some)) for title, some in listed.items() if some)
     yield from _odd_sections(found, short_value)
-    if plugged := (name := found.running().manager) not in (*KINDS, NOTHING, STOPPED, NOT_KNOWN):
-        yield f"{name} is not a class of Pulsar: {WHAT_IT_READS}", []
+    if plugged := (runs := found.running().manager) not in (*KINDS, NOTHING, STOPPED, NOT_KNOWN):
+        yield f"{runs} is not a class of Pulsar: {WHAT_IT_READS}", []
     if without or not (stops or plugged):
         yield ("without effect" if without else NOTHING_WITHOUT_EFFECT), _rows(without)
     later = later_releases(found, to)
@@ -271,7 +271,7 @@ def _sections(found: SettingsRead, to: str | None, every: bool) -> Iterator[Sect
     of_release = f"of Pulsar {defaulted}" + (", which are assumed" if assumed else "")
     none = f"nothing that is set is in force; the defaults are those {of_release}"
     once = " once the broker starts" if stops else ""
-    once += " with the most similar class" if stops and found.similar_classes() else ""
+    once += " with the most similar class" if runs == STOPPED and found.similar_classes() else ""
     yield (f"in force{once}, with the defaults {of_release}" if rows else none), rows
     if idle := _rows(_without_difference(found)):
         title, count = "set to values that make no difference", counted(len(idle), "setting")

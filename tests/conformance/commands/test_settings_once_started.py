@@ -52,6 +52,37 @@ def test_odd_values_are_told_beside_a_misspelt_class(told, strategy):
     assert "cycles of shedding follow each other without a pause" in text
 
 
+UNREADABLE = {"loadBalancerSheddingGracePeriodMinutes": "30m"}
+SHEDDER = {"loadBalancerLoadSheddingStrategy": f"{PACKAGE}.TresholdShedder"}
+LOAD_MANAGER = {"loadManagerClassName": f"{PACKAGE}.ModularLoadManagerImp"}
+ONCE, SIMILAR = " once the broker starts", " once the broker starts with the most similar class"
+
+
+@pytest.mark.parametrize(
+    ("release", "settings", "once"),
+    [
+        ("3.0.7", UNREADABLE, ONCE),
+        ("3.0.7", SHEDDER, ""),
+        ("3.0.7", LOAD_MANAGER, ""),
+        ("3.0.7", UNREADABLE | SHEDDER, ONCE),
+        ("3.0.7", UNREADABLE | LOAD_MANAGER, ONCE),
+        ("4.0.7", UNREADABLE | SHEDDER, ONCE),
+        ("4.2.4", UNREADABLE, ONCE),
+        ("4.2.4", SHEDDER, SIMILAR),
+        ("4.2.4", UNREADABLE | SHEDDER, SIMILAR),
+        ("4.2.4", UNREADABLE | LOAD_MANAGER, SIMILAR),
+        ("4.2.4", UNREADABLE | {"loadBalancerLoadSheddingStrategy": f"{PACKAGE}.Qqq"}, ONCE),
+    ],
+)
+@pytest.mark.parametrize("options", [(), ("--markdown",)])
+def test_only_a_class_that_stops_the_broker_is_replaced_in_the_header(
+    told, release, settings, once, options
+):
+    in_force = {"loadBalancerSheddingIntervalMinutes": "5"}
+    text = told(release, *options, **settings, **in_force)
+    assert f"in force{once}, with the defaults of Pulsar {release}" in text
+
+
 def test_only_an_upgrade_that_was_asked_for_says_what_is_assumed_of_it(told):
     assumed = "Pulsar 5.0.0 is newer than 5.0.0-M1, whose behavior is assumed"
     settings = {"loadBalancerSheddingIntervalMinutes": "5"}
