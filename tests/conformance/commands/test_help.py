@@ -179,3 +179,17 @@ def test_case_names_only_the_defaults_that_a_release_supplies_as_its_guide_says(
     assert "is not set: explain assumes" not in " ".join(capsys.readouterr().err.split())
     assert main(["case", REPORTS, "--judge-by", "documented-3.0"]) == 0
     assert "is not set: explain assumes" in " ".join(capsys.readouterr().err.split())
+
+
+@pytest.mark.parametrize("guide", ["every-command.md", "audit-a-fleet.md"])
+def test_guides_show_how_a_setting_is_removed(guide):
+    rows = GUIDE.with_name(guide).read_text("utf-8").splitlines()
+    about = [one for one in rows if one.startswith("| `--setting ") and "without a value" in one]
+    assert about
+    assert all("`NAME=`, without a value" in one for one in about)
+
+
+@pytest.mark.parametrize("command", ["case", "explain", "fleet"])
+def test_the_help_shows_how_a_setting_is_removed(command):
+    said = parser_of(command)._option_string_actions["--setting"].help
+    assert "NAME= removes" in said
