@@ -38,6 +38,8 @@ class Derivation:
 
     answer: Mapping[str, Any]
     explain: Callable[[], Iterable[Step]]
+    choices: Sequence[str] = ()
+    """The brokers from which a release chooses one at random, in a placement; otherwise empty."""
 
     @property
     def steps(self) -> tuple[Step, ...]:

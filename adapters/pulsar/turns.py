@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Callable, Mapping
 from typing import Any
+
+from pulsar_conformance.reference.choosing import index_for_question
 
 MIN_DRAWS, DRAWS_PER_ANSWER = 60, 25
 """A random chooser is called at least 60 times, and at least 25 × (n + 1) times.
@@ -44,9 +44,3 @@ class NextAnswers:
         self._asked = self._asked + 1 if question == self._last else 0
         self._last = question
         return possible[(index_for_question(question, len(possible)) + self._asked) % len(possible)]
-
-
-def index_for_question(question: Mapping[str, Any], choices: int) -> int:
-    """Return an index below `choices` that is always the same for a question."""
-    text = json.dumps(question, sort_keys=True)
-    return int.from_bytes(hashlib.sha256(text.encode()).digest()) % choices

@@ -22,7 +22,7 @@ from pulsar_conformance.adapters.arguments import (
 )
 from pulsar_conformance.adapters.names import check_name
 from pulsar_conformance.audit.simulation.course import SimulatedCourse
-from pulsar_conformance.audit.simulation.deciding import ITSELF, PLACING
+from pulsar_conformance.audit.simulation.deciding import ITSELF, PLACING, REFERENCE
 from pulsar_conformance.audit.simulation.measures import measures_of
 from pulsar_conformance.audit.simulation.overloads import overload_lines
 from pulsar_conformance.audit.simulation.reporting import (
@@ -35,7 +35,6 @@ from pulsar_conformance.audit.simulation.reporting import (
 from pulsar_conformance.audit.simulation.rules import ENDLESS, loop_faults, loop_rules
 from pulsar_conformance.audit.simulation.starts import USUAL_STRATEGY, Start, read_start
 from pulsar_conformance.audit.simulation.variants import (
-    REFERENCE,
     Variant,
     profile_of_adapter,
     settings_without_effect,

@@ -60,6 +60,9 @@ class SimulatedCycle:
     Empty under any other strategy.
     """
 
+    drawn: int = 0
+    """Number of bundles whose new broker the release chooses at random among several."""
+
     @property
     def compared_usage(self) -> Mapping[str, float]:
         """Usage of each running broker, in percent, as the strategy compared it in this cycle.

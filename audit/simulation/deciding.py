@@ -7,12 +7,15 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from pulsar_conformance.audit.simulation.worlds import Json
+from pulsar_conformance.reference import Model
 from pulsar_conformance.reference.answers.placement import PLACE
 from pulsar_conformance.reference.answers.shedding import CYCLES
+from pulsar_conformance.reference.choosing import index_for_question
 from pulsar_conformance.reference.placement import PLACEMENT_STRATEGY
 from pulsar_conformance.reference.shedding import STRATEGY, TRANSFER_SHEDDER
 from pulsar_conformance.specs import load
 
+REFERENCE = "reference"
 ITSELF, OTHERS, LEAST_USED = "itself", "others", "least-used"
 PLACING: Mapping[str, str] = {
     ITSELF: "the implementation chooses among all brokers; if it chooses the owner, the bundle "
@@ -65,7 +68,8 @@ class DecisionSetup:
     `returns` is true, a bundle is unloaded even if its broker gets it back. If `forgets` is true, a
     bundle that no broker reports loses its averages. If `without_heap` is true, heap memory does
     not count as load. `hidden` has the values of undocumented settings that neither the world nor
-    `settings` set.
+    `settings` set. `draw` returns one of the brokers from which the release chooses at random in
+    a `place.select` case, such as those with equal message rates; None if it has no choice.
     """
 
     strategy: str | None
@@ -78,6 +82,7 @@ class DecisionSetup:
     forgets: bool = False
     without_heap: bool = False
     hidden: Mapping[str, Any] = field(default_factory=dict)
+    draw: Callable[[Json], str | None] = lambda _case: None
 
 
 def decision_setup(
@@ -107,4 +112,20 @@ def decision_setup(
         known is not None and known.id != KEEPS_AVERAGES,
         known is not None and known.ways["heap-memory"] == "left-out",
         known.hidden if known else {},
+        *([draw_by_release(known.id)] if known else []),
     )
+
+
+def draw_by_release(profile: str) -> Callable[[Json], str | None]:
+    """Return `DecisionSetup.draw` for the release that a profile describes.
+
+    The broker is the one that the adapter for released classes returns for the same question, so
+    that simulations by the model and by the classes can be compared.
+    """
+    model = Model(profile)
+
+    def draw(case: Json) -> str | None:
+        choices = sorted(model.derive(PLACE, case).choices)
+        return choices[index_for_question(case, len(choices))] if len(choices) > 1 else None
+
+    return draw

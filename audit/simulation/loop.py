@@ -29,6 +29,7 @@ from pulsar_conformance.audit.simulation.deciding import (
     ITSELF,
     LEAST_USED,
     OTHERS,
+    REFERENCE,
     Decider,
     DecisionSetup,
 )
@@ -88,7 +89,7 @@ class Simulation:
         self._in_turn = connection.in_turn() if deciding.remembers else None
         self._recorded = {(one.cycle, one.bundle): one.target for one in world.unloads}
         self._refused: list[str] = []
-        self._kept = 0
+        self._kept, self._drawn = 0, set[str]()
         self._carried: tuple[Mapping[str, Rates], float] | None = None
         self._reported: tuple[Any, dict[str, Json]] | None = None
         way = world.ways.get(DESTINATION)
@@ -123,12 +124,11 @@ class Simulation:
     def course(self, cycles: Sequence[SimulatedCycle], variant: str) -> SimulatedCourse:
         """Return the course of these cycles, with the strategy and the settings that applied."""
         used = (self.world, variant, self.deciding.strategy, self.settings, self.minutes)
-        question, uncounted = self.leader.question, self.leader.uncounted
-        return SimulatedCourse(*used, tuple(cycles), question, uncounted)
+        return SimulatedCourse(*used, tuple(cycles), self.leader.question, self.leader.uncounted)
 
     def cycle(self, cycle: int) -> SimulatedCycle:
         """Simulate the cycle with this number; the first is 0. Errors: those of `run`."""
-        self._refused, self._kept = [], 0
+        self._refused, self._kept, self._drawn = [], 0, set()
         self.leader.question = {}  # So that averages are freed as soon as they are replaced.
         self.cluster.apply_events(self.world.events, cycle)
         rates = self.cluster.rates(cycle)
@@ -158,6 +158,7 @@ class Simulation:
             self._kept,
             self.leader.weighted_usages(brokers) if moves else {},
             self.leader.decided,
+            len(self._drawn),
         )
 
     def _remembered_cycles(self) -> int:
@@ -303,6 +304,7 @@ class Simulation:
             recorded = known.get((cycle, bundle))
             if recorded and self.leader.is_tie(target, recorded, self.owner):
                 target = recorded
+                self._drawn.discard(bundle)
             if reserves and target is not None and target != source:
                 assigned[target].append(bundle)
             self.owner[bundle] = target
@@ -321,6 +323,9 @@ class Simulation:
         if placing != LEAST_USED:
             case = self.leader.placing_question(bundle, among, brokers, assigned)
             answer = self.connection.ask(PLACE, [case])[0]
+            if (drawn := self.deciding.draw(case)) is not None:
+                self._drawn.add(bundle)
+                answer = {"broker": drawn} if self.connection.adapter == REFERENCE else answer
             if "broker" in answer or not self.deciding.remembers:
                 found: str | None = self._checked_answer(PLACE, answer)["broker"]
                 return found

@@ -143,6 +143,14 @@ def uncounted_overloads(course: SimulatedCourse) -> dict[str, dict[str, float]]:
     return found
 
 
+def random_placements(course: SimulatedCourse) -> dict[str, int]:
+    """Return the number of placements for which the release chooses one of several brokers at
+    random, as `placements`, and the cycle of the first, as `first_cycle`; empty if there are none.
+    """
+    drawn = {cycle.number: cycle.drawn for cycle in course.cycles if cycle.drawn}
+    return {"placements": sum(drawn.values()), "first_cycle": min(drawn)} if drawn else {}
+
+
 def average_compared_usage(cycle: SimulatedCycle) -> float:
     """Return the average over all brokers of the usage that the strategy compared, in percent."""
     return round(fmean(cycle.compared_usage.values()), 1) if cycle.usage else 0.0

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from pulsar_conformance.audit.simulation.course import SimulatedCourse
-from pulsar_conformance.audit.simulation.deciding import REMEMBERING
+from pulsar_conformance.audit.simulation.deciding import REFERENCE, REMEMBERING
 from pulsar_conformance.audit.simulation.measures import overload_percentage
-from pulsar_conformance.audit.simulation.variants import REFERENCE, Variant
+from pulsar_conformance.audit.simulation.variants import Variant
 from pulsar_conformance.conformance.common.trial import Trial
 from pulsar_conformance.conformance.explain.focus import Focus
 from pulsar_conformance.conformance.explain.running import with_release_defaults

@@ -12,6 +12,7 @@ from pulsar_conformance.audit.simulation.measures import (
     match_with_recorded,
     measures_of,
     overload_percentage,
+    random_placements,
     uncounted_overloads,
 )
 from pulsar_conformance.audit.simulation.rules import LoopFault, loop_faults
@@ -59,6 +60,7 @@ def simulation_lines(courses: Sequence[SimulatedCourse]) -> Iterator[str]:
         for course in here:
             yield from _likeness_lines(course, short[course.variant])
             yield from _next_unload_lines(course, short[course.variant])
+            yield from _random_lines(course, short[course.variant])
             yield from _uncounted_lines(course, short[course.variant])
         yield from _fault_lines(here, short)
     for name, label in short.items():
@@ -138,6 +140,24 @@ def _next_unload_lines(course: SimulatedCourse, name: str) -> Iterator[str]:
         yield ""
 
 
+def _random_lines(course: SimulatedCourse, name: str) -> Iterator[str]:
+    """Yield lines on the placements that the release decides at random."""
+    if told := random_text(course):
+        yield from paragraph(f"{name}: {told}")
+        yield ""
+
+
+def random_text(course: SimulatedCourse) -> str:
+    """Return text on the placements that the release decides at random; empty if there are none."""
+    found = random_placements(course)
+    if not found:
+        return ""
+    count, first = found["placements"], found["first_cycle"]
+    when = f"the first in cycle {first}, were" if count > 1 else f"in cycle {first}, was"
+    told = f"{counted(count, 'placement')}, {when} among brokers that rank equally"
+    return f"{told}; the release chooses one of them at random, so its result may differ"
+
+
 def _uncounted_lines(course: SimulatedCourse, name: str) -> Iterator[str]:
     """Yield lines on resources that end over the overload threshold but do not count as load."""
     for resource, used in uncounted_overloads(course).items():
@@ -211,6 +231,11 @@ def variant_table_page(records: Sequence[Mapping[str, Any]], command: str) -> st
         for one in records
         for fault in one["rules"]
     ]
+    drawn = [
+        (one["world"], one["variant"], *map(str, one["random"].values()))
+        for one in records
+        if "random" in one
+    ]
     return "\n".join(
         [
             "# Strategies side by side",
@@ -231,8 +256,21 @@ def variant_table_page(records: Sequence[Mapping[str, Any]], command: str) -> st
             "",
             *markdown_table(("world", "variant", "rule", "verdict", "times"), broken),
             "",
+            *(_random_section(drawn) if drawn else []),
         ]
     )
+
+
+def _random_section(rows: Iterable[Sequence[str]]) -> list[str]:
+    """Return the lines of a table of the simulations that a release partly decides at random."""
+    return [
+        "Placements among brokers that rank equally, of which the release chooses one at random, "
+        "so that",
+        "its result may differ:",
+        "",
+        *markdown_table(("world", "variant", "placements", "first in cycle"), rows),
+        "",
+    ]
 
 
 def markdown_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
@@ -291,4 +329,5 @@ def course_as_json(course: SimulatedCourse, with_moves: bool = False) -> dict[st
         {} if course.next_unload is None else {"next_unload": course.next_unload}
     )
     further |= {"uncounted": over} if (over := uncounted_overloads(course)) else {}
+    further |= {"random": drawn} if (drawn := random_placements(course)) else {}
     return {**found, **further, "moves": moves} if with_moves else {**found, **further}

@@ -14,12 +14,13 @@ from pulsar_conformance import specs
 from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE
 from pulsar_conformance.adapters.names import check_name, connect
 from pulsar_conformance.adapters.protocol import Hello
-from pulsar_conformance.audit.simulation.course import (
-    SimulatedCourse,
-    decode_course,
-    encode_course,
+from pulsar_conformance.audit.simulation.course import SimulatedCourse, decode_course, encode_course
+from pulsar_conformance.audit.simulation.deciding import (
+    ITSELF,
+    REFERENCE,
+    Decider,
+    decision_setup,
 )
-from pulsar_conformance.audit.simulation.deciding import ITSELF, Decider, decision_setup
 from pulsar_conformance.audit.simulation.loop import Simulation
 from pulsar_conformance.audit.simulation.worlds import (
     BadWorld,
@@ -57,8 +58,6 @@ NON_SETTING_PREFIXES = (f"{STRATEGY}=", f"{PROFILE}=")
 
 PULSAR = "pulsar:"
 """Prefix of the names of adapters for released Pulsar."""
-
-REFERENCE = "reference"
 
 SETTING = re.compile(r"[A-Za-z]\w*=")
 

@@ -146,7 +146,7 @@ def select(context: Context, case: Case, release: ReleasedWays) -> Derivation:
         return Derivation({"failed": NO_CANDIDATES}, placing.steps)
     best = placing.best
     nth = context.turn(case) if len(best) > 1 else 0
-    return Derivation({"broker": best[nth % len(best)] if best else None}, placing.steps)
+    return Derivation({"broker": best[nth % len(best)] if best else None}, placing.steps, best)
 
 
 def broker(context: Context, case: Case, release: ReleasedWays) -> Derivation:

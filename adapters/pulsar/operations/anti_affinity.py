@@ -22,7 +22,7 @@ from pulsar_conformance.adapters.pulsar.manager import Manager
 from pulsar_conformance.adapters.pulsar.release import Answer, Case, Release
 from pulsar_conformance.adapters.pulsar.service import Service
 from pulsar_conformance.adapters.pulsar.shells import completed_future, java_optional
-from pulsar_conformance.adapters.pulsar.turns import index_for_question
+from pulsar_conformance.reference.choosing import index_for_question
 
 SHARED = "org.apache.pulsar.broker.loadbalance.impl.LoadManagerShared"
 POLICIES = "org.apache.pulsar.common.policies.data."

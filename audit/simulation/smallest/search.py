@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.errors import NoSuchExample
 from pulsar_conformance.adapters.names import connect
 from pulsar_conformance.audit.simulation.course import SimulatedCourse, SimulatedCycle
+from pulsar_conformance.audit.simulation.deciding import REFERENCE
 from pulsar_conformance.audit.simulation.measures import period_of
 from pulsar_conformance.audit.simulation.rules import (
     CONSTANT_LOAD,
@@ -28,12 +29,7 @@ from pulsar_conformance.audit.simulation.smallest.clusters import (
     drawn_loads,
     usages_of,
 )
-from pulsar_conformance.audit.simulation.variants import (
-    REFERENCE,
-    Offering,
-    Variant,
-    make_simulator,
-)
+from pulsar_conformance.audit.simulation.variants import Offering, Variant, make_simulator
 from pulsar_conformance.audit.simulation.worlds import Json, SimulatedWorld
 from pulsar_conformance.reference.answers.shedding import SHED
 from pulsar_conformance.reference.shedding import GRACE

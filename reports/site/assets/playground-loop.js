@@ -95,7 +95,7 @@ const figures = (table, legend) => {
 }
 
 // One profile's course: the chart, a cycle to look at, the figures, and every move.
-const course = (profile, cycles, length, { table, faults, legend }, width) => {
+const course = (profile, cycles, length, { table, faults, random, legend }, width) => {
   const moved = cycles.filter((one) => one.moves.length || Object.keys(one.splits).length)
   const { picture, mark } = chart(cycles, length, width, profile)
   const slider = element("input", { type: "range", min: 0, max: cycles.length - 1 })
@@ -125,6 +125,7 @@ const course = (profile, cycles, length, { table, faults, legend }, width) => {
     every.dataset.part = "moves"
     made.append(
       figures(table, legend),
+      ...(random ? [element("p", { textContent: random })] : []),
       ...faults.map((text) => element("p", { className: "pc-fault", textContent: text })),
       element(
         "details",

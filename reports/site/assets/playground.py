@@ -8,7 +8,7 @@ from typing import Any
 
 from pulsar_conformance.audit.simulation import loop, measures, reporting, rules, snapshots, worlds
 from pulsar_conformance.audit.simulation.course import SimulatedCycle
-from pulsar_conformance.audit.simulation.deciding import PLACING, decision_setup
+from pulsar_conformance.audit.simulation.deciding import PLACING, REFERENCE, decision_setup
 from pulsar_conformance.reference import MissingSetting, Model
 from pulsar_conformance.reference.answers.shedding import NEWER_STRATEGIES, SHED, STRATEGIES
 from pulsar_conformance.specs import UnknownName, UserError, load, loading
@@ -90,7 +90,7 @@ def _answered(asked: dict[str, Any]) -> dict[str, Any]:
 class AnsweringModel:
     """The model as an implementation that makes the decisions of a simulation."""
 
-    adapter = "the model"
+    adapter = REFERENCE
 
     def __init__(self, model: Model) -> None:
         self._model = model
@@ -138,7 +138,8 @@ class ShownSimulation:
         faults = [reporting.fault_text(one) for one in rules.loop_faults(course)]
         figures = reporting.figures(measures.measures_of(course))
         table = dict(zip(reporting.HEADINGS[1:], figures, strict=True))
-        return {"cycles": shown, "table": table, "faults": faults, "legend": reporting.LEGEND}
+        told = {"random": reporting.random_text(course), "legend": reporting.LEGEND}
+        return {"cycles": shown, "table": table, "faults": faults, **told}
 
 
 def _setting(line: str) -> tuple[str, Any]:
