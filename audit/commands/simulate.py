@@ -47,7 +47,7 @@ from pulsar_conformance.audit.simulation.variants import (
 from pulsar_conformance.audit.simulation.worlds import BadWorld, SimulatedWorld, world_titles
 from pulsar_conformance.conformance.cases.settings import given_settings
 from pulsar_conformance.conformance.engine.plan import chosen_readings
-from pulsar_conformance.conformance.reporters import CountedProgress
+from pulsar_conformance.conformance.reporters import CountedProgress, OngoingWork
 from pulsar_conformance.reference.answers.shedding import NEWER_STRATEGIES, STRATEGIES
 from pulsar_conformance.reference.shedding import short_name
 from pulsar_conformance.specs.errors import print_note, status_of, suggest_names
@@ -255,11 +255,11 @@ def _run(args: argparse.Namespace) -> int:
             args.spark, variants, worlds, args.cycles, readings, progress.show
         )
     else:
-        courses = [
-            course
-            for variant in variants
-            for course in simulate_worlds(variant, worlds, args.cycles, readings)
-        ]
+        courses = []
+        with OngoingWork() as work:
+            for variant in variants:
+                work.show(f"simulating {variant.name}")
+                courses += simulate_worlds(variant, worlds, args.cycles, readings)
     alone = len(courses) == 1
     over = list(overload_lines(courses[0], variants[0], readings)) if alone else []
     for line in _output_lines(args, courses, worlds, over):
@@ -334,9 +334,11 @@ def _search(args: argparse.Namespace) -> int:
     found: dict[str, search.SmallestCluster | None] = {}
     cycle_texts: dict[str, list[str]] = {}
     for variant in variants:
-        one = search.search_with_variant(
-            rule, variant, readings, args.cycles, args.seed, args.examples
-        )
+        with OngoingWork() as work:
+            work.show(f"searching with {variant.name}")
+            one = search.search_with_variant(
+                rule, variant, readings, args.cycles, args.seed, args.examples
+            )
         found[variant.name] = one
         if one is None:
             print(f"{variant.name}: {searched}")

@@ -33,7 +33,7 @@ from pulsar_conformance.conformance.compare.differences import Pair
 from pulsar_conformance.conformance.engine.implementation import Implementation
 from pulsar_conformance.conformance.engine.judge import JudgedImplementation
 from pulsar_conformance.conformance.engine.plan import BadPlan
-from pulsar_conformance.conformance.reporters import show_progress
+from pulsar_conformance.conformance.reporters import OngoingWork
 from pulsar_conformance.specs.errors import print_note
 from pulsar_conformance.specs.text import counted
 
@@ -56,7 +56,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print each kind of change with its smallest case; return 2 if a release cannot be run."""
-    walk = _ReleasePairs(limits_within(args.time_limit))
+    with OngoingWork() as work:
+        return _compare(args, work)
+
+
+def _compare(args: argparse.Namespace, work: OngoingWork) -> int:
+    walk = _ReleasePairs(limits_within(args.time_limit), work)
     try:
         versions = _versions(args.releases, args.all)
         _check_writable(args.json)
@@ -64,17 +69,18 @@ def run(args: argparse.Namespace) -> int:
         for older, newer in pairwise(versions):
             comparison = walk.between(older, newer)
             operations = _operations(comparison, args.operation)
+            work.show("")
             print(comparison_heading(older, newer), flush=True)
             if len(operations) > 1:
                 print_note(_effort_note(operations, args.examples))
-            found.append(_print_pair(comparison, (older, newer), operations, args))
+            found.append(_print_pair(comparison, (older, newer), operations, args, work))
             print()
         if args.all:
             print("\n".join(changes_by_release(found)))
         if args.json:
             Path(args.json).write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n")
     finally:
-        show_progress("")
+        work.show("")
         walk.close()
     return 0
 
@@ -97,19 +103,19 @@ def adapter_of(version: str) -> str:
 class _ReleasePairs:
     """Compares pairs of releases; at most two releases run at a time."""
 
-    def __init__(self, limits: Limits) -> None:
-        self._limits = limits
+    def __init__(self, limits: Limits, work: OngoingWork) -> None:
+        self._limits, self._work = limits, work
         self._open: dict[str, Implementation] = {}
 
     def between(self, older: str, newer: str) -> Comparison:
         """Start two releases, and return a comparison of them. Errors: `AdapterError`."""
         for version in [one for one in self._open if one not in (older, newer)]:
             self._open.pop(version).close()
-        return Comparison(Pair(*map(self._subject, (older, newer))), show_progress)
+        return Comparison(Pair(*map(self._subject, (older, newer))), self._work.show)
 
     def _subject(self, version: str) -> JudgedImplementation:
         if version not in self._open:
-            show_progress(f"starting {version}")
+            self._work.show(f"starting {version}")
             self._open[version] = Implementation(
                 adapter_of(version), profile_of(version), {}, self._limits, patient=True
             )
@@ -175,10 +181,11 @@ def _print_pair(
     versions: tuple[str, str],
     operations: Sequence[str],
     args: argparse.Namespace,
+    work: OngoingWork,
 ) -> dict[str, Any]:
     """Print the changes between two releases, and return them as JSON data."""
     found = [comparison.changes(one, args.seed, args.examples) for one in operations]
-    show_progress("")
+    work.show("")
     files = [
         str(saved.save(one.trial, Path(), {"profile": comparison.profiles[1]}))
         for each in found

@@ -118,6 +118,7 @@ class Comparison:
 
     def changes(self, operation: str, seed: int, examples: int) -> Changes:
         """Classify changes in the answers to drawn questions. Errors: `AdapterError`."""
+        self._progress(f"{operation}: drawing cases")
         trials = self._draw_questions(operation, seed, examples)
         self._progress(f"{operation}: asking both {len(trials)} cases")
         kinds: dict[Cause, list[Difference]] = {}

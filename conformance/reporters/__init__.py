@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import sys
 import time
+from threading import Event as Signal
+from threading import Thread
+from types import TracebackType
 
 from pulsar_conformance.conformance.common.events import Event, VerdictReached
 from pulsar_conformance.specs.text import WIDTH, counted, printable
@@ -23,6 +26,48 @@ def show_progress(text: str) -> None:
     """Show a text if standard error is a terminal."""
     if sys.stderr.isatty():
         overwrite_line(text)
+
+
+class OngoingWork:
+    """Shows what a command is doing, and since when, as long as it takes.
+
+    The text is on one line of a terminal; if standard error is not a terminal, a line is printed
+    every `SECONDS_BETWEEN_LINES`, so that short work prints nothing.
+    """
+
+    def __init__(self) -> None:
+        self._text, self._begun = "", time.monotonic()
+        self._ended = Signal()
+        self._thread = Thread(target=self._repeat, daemon=True)
+
+    def __enter__(self) -> OngoingWork:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._ended.set()
+        self._thread.join()
+        self.show("")
+
+    def show(self, text: str) -> None:
+        """Show another text from now on; an empty text shows nothing."""
+        self._text, self._begun = text, time.monotonic()
+        show_progress(text)
+
+    def _repeat(self) -> None:
+        while not self._ended.wait(SECONDS_BETWEEN_LINES):
+            text = f"{self._text}, {time.monotonic() - self._begun:.0f} s"
+            if not self._text:
+                continue
+            if sys.stderr.isatty():
+                overwrite_line(text)
+            else:
+                print(text, file=sys.stderr, flush=True)
 
 
 class Progress:
