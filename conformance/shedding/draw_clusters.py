@@ -330,7 +330,7 @@ def uniform(draw: st.DrawFn, fewest: int = 2) -> Sketch:
     high = Carried(low.messages + apart * (1 + more), low.size * factor * (1 + larger))
     second = Carried(*(NEARLY_THE_MOST * one for one in high)) if way == "empty" else low
     between = [
-        low if random.random() < EQUALLY_LOW else _between(random, second, high)
+        low if random.random() < EQUALLY_LOW else carried_between(random, second, high)
         for _ in range(size.brokers - 2)
     ]
     idle = way == "idle" or (way == "empty" and random.random() < IDLE_WITHOUT_BUNDLES)
@@ -345,16 +345,16 @@ def uniform(draw: st.DrawFn, fewest: int = 2) -> Sketch:
         for whole, count in zip(carried, counts, strict=True)
     ]
     given = {
-        index: _divided(random, whole, count)
+        index: divided(random, whole, count)
         for index, (whole, count) in enumerate(zip(carried, counts, strict=True))
     }
-    levels = _levels(random, carried)
+    levels = ranked_levels(random, carried)
     return with_ignored_inputs(
         Sketch(random, STRATEGY, levels, counts, settings=settings, given=given)
     )
 
 
-def _levels(random: Random, carried: Sequence[Carried]) -> list[float]:
+def ranked_levels(random: Random, carried: Sequence[Carried]) -> list[float]:
     """Return brokers' usage in percent; in most cases, usage ranks the brokers as traffic does."""
     count = len(carried)
     steps = max(100, count)
@@ -378,14 +378,12 @@ def _without_aim(random: Random, size: loads.Size, settings: dict[str, Any]) -> 
     return Sketch(random, STRATEGY, levels, counts, settings=settings, ranks_differ=ranks_differ)
 
 
-def _between(random: Random, low: Carried, high: Carried) -> Carried:
-    return Carried(
-        random.uniform(*sorted((low.messages, high.messages))),
-        random.uniform(*sorted((low.size, high.size))),
-    )
+def carried_between(random: Random, low: Carried, high: Carried) -> Carried:
+    """Return traffic between those of two brokers."""
+    return Carried(*(random.uniform(*sorted(two)) for two in zip(low, high, strict=True)))
 
 
-def _divided(random: Random, whole: Carried, count: int) -> Traffic:
+def divided(random: Random, whole: Carried, count: int) -> Traffic:
     """Divide a broker's traffic over `count` bundles."""
     parts = [0.1 + random.random() for _ in range(count)]
     other = random.sample(parts, count) if random.random() < 0.3 else parts

@@ -4,14 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import partial
+from math import ceil, floor
 from random import Random
 from typing import NamedTuple
 
 from hypothesis import strategies as st
 from pulsar_conformance.conformance.common.check import SHARE, Expect, told_apart
 from pulsar_conformance.conformance.common.trial import Trial
-from pulsar_conformance.conformance.drawing.loads import randoms
-from pulsar_conformance.conformance.shedding.draw_clusters import uniform
+from pulsar_conformance.conformance.drawing import loads
+from pulsar_conformance.conformance.drawing.loads import SHARES, randoms
+from pulsar_conformance.conformance.shedding.draw_clusters import (
+    STRATEGY,
+    Carried,
+    Sketch,
+    Traffic,
+    carried_between,
+    divided,
+    multipliers,
+    ranked_levels,
+    uniform,
+    with_ignored_inputs,
+)
 from pulsar_conformance.conformance.shedding.draw_cycles import cycle_trials
 from pulsar_conformance.conformance.shedding.operations import SHED
 from pulsar_conformance.conformance.shedding.quantities import (
@@ -49,6 +62,12 @@ The conditions are that the differences in messages and in bytes exceed their th
 
 MIN_COMPARED = Fraction(1)
 """Lowest compared rate, in messages or bytes per second; 0 would have no multiples."""
+
+EVEN = Fraction(1, 2)
+"""Share of the difference that evens out two brokers; with more, they change places."""
+
+LEAST_DEFAULT = 0.2
+"""The lowest documented default of maxUnloadPercentage."""
 
 
 class Amount(NamedTuple):
@@ -292,3 +311,87 @@ def no_more_bundles_than_the_limit(case: SheddingCycle, answer: Unloading, expec
     most = case.settings.number(MAX_UNLOADED_BUNDLES)
     if expect.reached(most >= 0 and bool(answer.pairs)):
         expect.that(len(answer.pairs) <= most, f"at most {most} bundles", answer)
+
+
+def _certainly_moves(case: SheddingCycle, bundle: str, gap: Amount) -> bool:
+    """True if a bundle may move by every limit, however amounts are rounded to whole numbers.
+
+    In both measures, it carries more than the minimum, and no more than the share of the gap and
+    half of the gap.
+    """
+    rates, share = case.rates(bundle), min(case.settings.number(MAX_SHARE), EVEN)
+    amounts = (
+        (rates.messages, gap.messages, MIN_MESSAGES),
+        (rates.throughput, gap.size, MIN_BYTES),
+    )
+    return all(
+        floor(carried) > max(case.settings.number(least), ZERO)
+        and ceil(carried) <= floor(between * share * (1 - SHARE))
+        for carried, between, least in amounts
+    )
+
+
+exceeded = st.sampled_from(((1, 1), (1, 1), (1, 1), (1, -1), (-1, 1)))
+"""1 for each difference, in messages and bytes, that exceeds its threshold; -1 if it does not."""
+
+excesses = st.sampled_from((0.02, 0.1, 0.2, 0.2, 0.6))
+"""How far a difference is from its threshold, as a fraction of the threshold."""
+
+rate_thresholds = st.sampled_from((50, 50, 20, 80))
+shares = st.sampled_from((None, 0.2, 0.1, 0.5, 0.75))
+
+
+@st.composite
+def _over_thresholds(draw: st.DrawFn, fewest: int = 2) -> Sketch:
+    """Draw differences that exceed their thresholds, with a bundle that every limit lets move.
+
+    Most exceed them by so little that a percentage of the highest rate, or the excess over the
+    lowest throughput, does not. In some cases, the least loaded broker is idle.
+    """
+    size, factor, signs = draw(loads.sizes(fewest)), draw(multipliers), draw(exceeded)
+    rate, share = draw(rate_thresholds), draw(shares)
+    more, larger = (1 + sign * draw(excesses) for sign in signs)
+    random = draw(randoms)
+    low = Carried(random.randrange(100_000, 10**6), random.randrange(50, 200) * loads.MEGABYTE)
+    high = Carried(low.messages * (1 + rate / 100 * more), low.size * (1 + (factor - 1) * larger))
+    least = random.choice((*[low] * 5, Carried(0, 0)))
+    carried = [least, *(carried_between(random, low, high) for _ in range(size.brokers - 2)), high]
+    part = min(share or LEAST_DEFAULT, 0.5) * random.choice((0.3, 0.6, 0.9, 0.98))
+    one = Carried(*((most - less) * part for most, less in zip(high, least, strict=True)))
+    settings = {
+        **{RATE_THRESHOLD: rate, THROUGHPUT_THRESHOLD: factor},
+        **({} if share is None else {MAX_SHARE: share}),
+        **random.choice(({}, *({MIN_MESSAGES: int(one.messages * x)} for x in (0, 0.95)))),
+        **random.choice(({}, *({MIN_BYTES: int(one.size * x)} for x in (0, 0.95)))),
+        **random.choice(({}, *({MAX_UNLOADED_BUNDLES: most} for most in (-1, 1, 2)))),
+    }
+    counts = loads.bundles_per_broker(random, *size)
+    given = {
+        place: divided(random, *of) for place, of in enumerate(zip(carried, counts, strict=True))
+    }
+    rest = Carried(high.messages - one.messages, high.size - one.size)
+    others = divided(random, rest, max(1, counts[-1]))
+    bundles = (*others.bundles, loads.by_direction(*one, random.choice(SHARES)))
+    given[size.brokers - 1] = Traffic(given[size.brokers - 1].whole, bundles, others.stuck)
+    levels = ranked_levels(random, carried)
+    sketch = Sketch(random, STRATEGY, levels, counts, settings=settings, given=given)
+    return with_ignored_inputs(sketch)
+
+
+@SHED.check("UNIFORM-08", draws=cycle_trials(_over_thresholds))
+def the_most_loaded_broker_unloads_within_the_limits(
+    case: SheddingCycle, answer: Unloading, expect: Expect
+) -> None:
+    """If the differences exceed the thresholds and the limits leave a bundle to move, one moves."""
+    _limits_given(case, expect)
+    thresholds = min(map(case.settings.number, (RATE_THRESHOLD, THROUGHPUT_THRESHOLD)))
+    expect.given(thresholds > 0, "no threshold is 0, which may mean that it is not used")
+    number = case.settings.number(MAX_UNLOADED_BUNDLES)
+    expect.given(number == -1 or number >= 1, "the number of bundles allows one")
+    ends = _ends(case, expect)
+    several = len(ends.most.bundles) >= FEWEST_BUNDLES
+    movable = case.movable(ends.most)
+    fitting = several and any(_certainly_moves(case, bundle, ends.gap) for bundle in movable)
+    if _triggers_shedding(case) and expect.reached(fitting):
+        allowed = f"{ends.most.name}, the most loaded, unloads"
+        expect.that(bool(answer.of(ends.most)), allowed, answer)

@@ -21,6 +21,7 @@ FOLLOWS = {
     "a topic is unloaded with its bundle": {"unload-topic"},
     "a second domain is allowed": {"second-domain"},
     "partitions never share": {"partitions"},
+    "the excess as a multiple": {"uniform-multiplier"},
 }
 """Defects that follow another alternative of a reading, with the readings."""
 
@@ -28,6 +29,7 @@ ALIKE = {
     "usage without its limit": {"lower-boundary"},
     "everybody below the average is idle": {"lower-boundary"},
     "evened out at any difference": {"uniform-trigger", "uniform-difference"},
+    "difference in percent of the highest": {"uniform-multiplier"},
     "settings of the question before": {"lower-boundary"},
     "placed by the short term": {"placement-score"},
     "where most of the group are": {"domain-counts"},
