@@ -63,9 +63,6 @@ The conditions are that the differences in messages and in bytes exceed their th
 MIN_COMPARED = Fraction(1)
 """Lowest compared rate, in messages or bytes per second; 0 would have no multiples."""
 
-EVEN = Fraction(1, 2)
-"""Share of the difference that evens out two brokers; with more, they change places."""
-
 LEAST_DEFAULT = 0.2
 """The lowest documented default of maxUnloadPercentage."""
 
@@ -313,21 +310,21 @@ def no_more_bundles_than_the_limit(case: SheddingCycle, answer: Unloading, expec
         expect.that(len(answer.pairs) <= most, f"at most {most} bundles", answer)
 
 
-def _certainly_moves(case: SheddingCycle, bundle: str, gap: Amount) -> bool:
+def _certainly_moves(case: SheddingCycle, bundle: str, ends: Ends) -> bool:
     """True if a bundle may move by every limit, however amounts are rounded to whole numbers.
 
     In both measures, it carries more than the minimum, and no more than the share of the gap and
-    half of the gap.
+    than there is room for.
     """
-    rates, share = case.rates(bundle), min(case.settings.number(MAX_SHARE), EVEN)
+    rates, share, room = case.rates(bundle), case.settings.number(MAX_SHARE), _room(case, ends)
     amounts = (
-        (rates.messages, gap.messages, MIN_MESSAGES),
-        (rates.throughput, gap.size, MIN_BYTES),
+        (rates.messages, min(ends.gap.messages * share, room.messages), MIN_MESSAGES),
+        (rates.throughput, min(ends.gap.size * share, room.size), MIN_BYTES),
     )
     return all(
         floor(carried) > max(case.settings.number(least), ZERO)
-        and ceil(carried) <= floor(between * share * (1 - SHARE))
-        for carried, between, least in amounts
+        and ceil(carried) <= floor(most * (1 - SHARE))
+        for carried, most, least in amounts
     )
 
 
@@ -391,7 +388,7 @@ def the_most_loaded_broker_unloads_within_the_limits(
     ends = _ends(case, expect)
     several = len(ends.most.bundles) >= FEWEST_BUNDLES
     movable = case.movable(ends.most)
-    fitting = several and any(_certainly_moves(case, bundle, ends.gap) for bundle in movable)
+    fitting = several and any(_certainly_moves(case, bundle, ends) for bundle in movable)
     if _triggers_shedding(case) and expect.reached(fitting):
         allowed = f"{ends.most.name}, the most loaded, unloads"
         expect.that(bool(answer.of(ends.most)), allowed, answer)
