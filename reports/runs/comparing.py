@@ -78,7 +78,7 @@ def standing(line: Line) -> str:
     A verdict on a rule that is listed as a known deviation and not broken counts as the verdict
     that the rule would have without the list.
     """
-    word, why = str(line["verdict"]), str(line["why"])
+    word, why = str(line["verdict"]), str(line.get("why", ""))
     if word == "unexpected_pass" and why.startswith(LISTED_REASON):
         word = why.removeprefix(LISTED_REASON).partition(":")[0].replace(" ", "_")
     return STANDINGS.get(word, NOT_JUDGED)
