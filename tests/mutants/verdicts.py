@@ -59,6 +59,9 @@ EDITS_UNDER_OTHERS = 2
 another rule.
 """
 
+NO_REFERENCES = 2
+"""Version of `marshal` whose length of a case does not depend on how its objects are shared."""
+
 LARGE_BYTES = 4_000
 """Bytes of a trial above which it gets fewer altered answers, since these take longer."""
 
@@ -159,7 +162,7 @@ def _altered(bench: Bench, trial: Trial, rule: str, edits: int, mistakes: int) -
     random = Random(f"{SEED}/{rule}/{trial.fingerprint}")
     own = frozenset(specs.load().rules[rule].settings)
     altering = Altering(bench, trial, own, random)
-    size = sum(len(marshal.dumps(case)) for _, case in trial.questions)
+    size = sum(len(marshal.dumps(case, NO_REFERENCES)) for _, case in trial.questions)
     most = max(2, EDITS * LARGE_BYTES // size)
     misread = [*altering.misread(min(mistakes, most // 2))]
     stories = trial.operation == STORY
