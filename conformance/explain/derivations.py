@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import groupby
+from itertools import chain, groupby
 from operator import itemgetter
 from typing import Any
 
@@ -174,10 +174,12 @@ def case_lines(provided: ProvidedQuestions, options: ExplainOptions) -> Generato
 
 def _documented_strategy_lines(trial: Trial, model: Model) -> Iterator[str]:
     """Yield the option that explains a documented strategy if no profile knows the case's own."""
-    models = (model, *map(Model, profiles_to_compare(model.profile)))
-    answers = [answer for one in models for answer in possible_answers(trial, one)]
-    sheds = all(operation.startswith("shed.") for operation in trial.operations)
-    if sheds and all("unsupported" in answer for answer in answers):
+    if not all(operation.startswith("shed.") for operation in trial.operations):
+        return
+    # Most cases name a documented strategy, so that the first model answers.
+    models = chain((model,), map(Model, profiles_to_compare(model.profile)))
+    answers = (answer for one in models for answer in possible_answers(trial, one))
+    if all("unsupported" in answer for answer in answers):
         option = f"--setting {STRATEGY}=OverloadShedder"
         yield from ("", "to see what a documented strategy decides, add", f"  {option}")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
 from math import ceil, floor
 from random import Random
@@ -62,6 +62,8 @@ The conditions are that the differences in messages and in bytes exceed their th
 
 MIN_COMPARED = Fraction(1)
 """Lowest compared rate, in messages or bytes per second; 0 would have no multiples."""
+
+Fits = Callable[[str], bool]
 
 LEAST_DEFAULT = 0.2
 """The lowest documented default of maxUnloadPercentage."""
@@ -185,18 +187,26 @@ def _fits(case: SheddingCycle, bundle: str, room: Amount) -> bool:
     return 0 < rates.messages <= room.messages and 0 < rates.throughput <= room.size
 
 
+def _must_unload(
+    case: SheddingCycle, ends: Ends, fits: Fits, answer: Unloading, expect: Expect
+) -> None:
+    """Demand that the most loaded broker unloads if the differences exceed the thresholds.
+
+    The demand requires a movable bundle of this broker that `fits`, and a second bundle.
+    """
+    several = len(ends.most.bundles) >= FEWEST_BUNDLES
+    fitting = several and any(map(fits, case.movable(ends.most)))
+    if _triggers_shedding(case) and expect.reached(fitting):
+        allowed = f"{ends.most.name}, the most loaded, unloads"
+        expect.that(bool(answer.of(ends.most)), allowed, answer)
+
+
 @SHED.check("UNIFORM-01", draws=cycle_trials(uniform))
 def the_most_loaded_broker_unloads(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
     """If the differences exceed the thresholds, the most loaded broker sheds."""
     _given(case, expect)
     ends = _ends(case, expect)
-    movable = case.movable(ends.most)
-    several = len(ends.most.bundles) >= FEWEST_BUNDLES
-    room = _room(case, ends)
-    fitting = several and any(_fits(case, bundle, room) for bundle in movable)
-    if _triggers_shedding(case) and expect.reached(fitting):
-        allowed = f"{ends.most.name}, the most loaded, unloads"
-        expect.that(bool(answer.of(ends.most)), allowed, answer)
+    _must_unload(case, ends, partial(_fits, case, room=_room(case, ends)), answer, expect)
 
 
 @SHED.check("UNIFORM-02", draws=cycle_trials(uniform))
@@ -310,13 +320,13 @@ def no_more_bundles_than_the_limit(case: SheddingCycle, answer: Unloading, expec
         expect.that(len(answer.pairs) <= most, f"at most {most} bundles", answer)
 
 
-def _certainly_moves(case: SheddingCycle, bundle: str, ends: Ends) -> bool:
+def _certainly_moves(case: SheddingCycle, bundle: str, ends: Ends, room: Amount) -> bool:
     """True if a bundle may move by every limit, however amounts are rounded to whole numbers.
 
     In both measures, it carries more than the minimum, and no more than the share of the gap and
     than there is room for.
     """
-    rates, share, room = case.rates(bundle), case.settings.number(MAX_SHARE), _room(case, ends)
+    rates, share = case.rates(bundle), case.settings.number(MAX_SHARE)
     amounts = (
         (rates.messages, min(ends.gap.messages * share, room.messages), MIN_MESSAGES),
         (rates.throughput, min(ends.gap.size * share, room.size), MIN_BYTES),
@@ -386,9 +396,5 @@ def the_most_loaded_broker_unloads_within_the_limits(
     number = case.settings.number(MAX_UNLOADED_BUNDLES)
     expect.given(number == -1 or number >= 1, "the number of bundles allows one")
     ends = _ends(case, expect)
-    several = len(ends.most.bundles) >= FEWEST_BUNDLES
-    movable = case.movable(ends.most)
-    fitting = several and any(_certainly_moves(case, bundle, ends) for bundle in movable)
-    if _triggers_shedding(case) and expect.reached(fitting):
-        allowed = f"{ends.most.name}, the most loaded, unloads"
-        expect.that(bool(answer.of(ends.most)), allowed, answer)
+    fits = partial(_certainly_moves, case, ends=ends, room=_room(case, ends))
+    _must_unload(case, ends, fits, answer, expect)
