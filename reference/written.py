@@ -102,7 +102,8 @@ class TopBundles:
         each = int(self.settings.number(MAX_BUNDLES))
         if each < 0:
             return len(self.case["stats"])
-        return each * (self.case["brokerCount"] if self.case["manager"] == "modular" else 1)
+        leads = self.case["manager"] == "modular"
+        return each * (int(self.case["brokerCount"]) if leads else 1)
 
     @property
     def reported(self) -> list[str]:

@@ -282,7 +282,7 @@ class MeasuredBundles:
         """The maximum number of bundles in a report; None if there is no maximum."""
         each = int(self.settings.number(MAX_BUNDLES))
         leads = self.case["manager"] == "modular"
-        return None if each < 0 else each * (self.case["brokerCount"] if leads else 1)
+        return None if each < 0 else each * (int(self.case["brokerCount"]) if leads else 1)
 
 
 def _top_problems(case: Json, settings: Settings) -> Problems:

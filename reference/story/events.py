@@ -39,7 +39,9 @@ def why_invalid(name: str, value: Value) -> str | None:
     known = specs.load().settings.get(name)
     if known is None:
         return f"there is no setting {name}"
-    of_type = isinstance(value, TYPES.get(known.type, ()))
+    # JSON writes a whole number with or without decimals.
+    whole = known.type == "integer" and isinstance(value, float) and value.is_integer()
+    of_type = whole or isinstance(value, TYPES.get(known.type, ()))
     if not of_type or isinstance(value, bool) != (known.type == "boolean"):
         return f"{value!r} is not of type {known.type}, as {name} requires"
     if isinstance(value, int | float):
@@ -134,8 +136,8 @@ def namespace(world: World, event: Mapping[str, Any], _happened: EventResult) ->
     name = event["name"]
     if name in world.namespaces:
         raise Ignored(f"{name} exists")
-    count = event.get("bundles") or int(world.settings.number(DEFAULT_BUNDLES))
-    world.namespaces[name] = list(ranges_of(boundaries(count)))
+    count = event.get("bundles") or world.settings.number(DEFAULT_BUNDLES)
+    world.namespaces[name] = list(ranges_of(boundaries(int(count))))
 
 
 def topic(world: World, event: Mapping[str, Any], result: EventResult) -> None:

@@ -31,7 +31,6 @@ CONTENT = {
     "ANSWER-02": "each answers a case in one way; see Fickle",
     "ANSWER-03": "each answers a case in one way; see Fickle",
     "ANSWER-05": "each answers every case; see tests/conformance/engine/test_one_bad_case.py",
-    "OWN-15": "none of them assigns bundles that it does not split; see tests/conformance/stories",
     **dict.fromkeys(
         ("DATA-11", "DATA-12", "MANAGER-08", "REPORT-11", "REPORT-12"),
         "none of them tells what is written down; see tests/conformance/stories/test_written.py",
