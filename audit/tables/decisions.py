@@ -41,7 +41,6 @@ COLUMN_TYPES: Mapping[str, str] = {
     "movable": "boolean",
     "open": "boolean",
     "owned": "boolean",
-    "narrows": "boolean",
     "chosen": "boolean",
     "unloaded": "boolean",
     "done": "array<timestamp>",
@@ -142,7 +141,6 @@ def decided_table(
     written = formatting.MEASURED[readings["shed-measure"]]
     levels = rows.withColumn("level", explanations.compared_numbers(by))
     doubtful = _is_at_end_of_grace(rows.columns) | _is_contested(rows.columns)
-    narrows = _narrows_differences() if "UniformLoadShedder" in by else F.lit(None).cast("boolean")
     return levels.select(
         "cycle",
         "broker",
@@ -157,7 +155,6 @@ def decided_table(
         (F.col("movable") & ~doubtful).alias("movable"),
         (_may_be_movable(rows.columns, readings) | doubtful).alias("open"),
         F.col("bundle").isNotNull().alias("owned"),
-        narrows.alias("narrows"),
         "chosen",
         "moved",
         explanations.reason_column(by, written, amounts_by).alias("why"),
@@ -191,22 +188,6 @@ def _is_contested(columns: Sequence[str]) -> Column:
     reports.
     """
     return F.coalesce("contested", F.lit(False)) if "contested" in columns else F.lit(False)
-
-
-def _narrows_differences() -> Column:
-    """True if moving the bundle from the most to the least loaded broker reduces their difference.
-
-    Both the difference in messages and the difference in bytes must become smaller. Null for
-    strategies other than `UniformLoadShedder`.
-    """
-    ends, load = F.col("uniformloadshedder"), F.col("load")
-    gaps = {name: (ends["most"][name] - ends["least"][name]) / 2 for name in LOADS}
-    fits = [(load[name] > 0) & (load[name] <= gap) for name, gap in gaps.items()]
-    narrows = F.col("bundle").isNotNull() & fits[0] & fits[1]
-    return F.when(F.col("strategy") == "UniformLoadShedder", narrows)
-
-
-LOADS = ("messages", "bytes")
 
 
 def add_unloads(rows: DataFrame, went: DataFrame) -> DataFrame:

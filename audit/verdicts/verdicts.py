@@ -224,8 +224,8 @@ def _depends_on_doubt() -> Column:
 
 
 SHEDS_SOME = (
-    *("OVERLOAD-01", "OVERLOAD-09", "OVERLOAD-10", "THRESHOLD-01", "UNIFORM-01"),
-    *("AVERAGE-01", "AVERAGE-02"),
+    *("OVERLOAD-01", "OVERLOAD-09", "OVERLOAD-10", "THRESHOLD-01"),
+    *("UNIFORM-01", "UNIFORM-08", "AVERAGE-01", "AVERAGE-02"),
 )
 """Rules that a broker satisfies if it sheds any bundle, even if another bundle must stay."""
 

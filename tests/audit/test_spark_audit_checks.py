@@ -60,7 +60,7 @@ RULES = {
 }
 """The rules about single cycles, by profile."""
 
-CHANGED = ["THRESHOLD-01", "THRESHOLD-02", "THRESHOLD-07", "THRESHOLD-18", "THRESHOLD-20"]
+CHANGED = [f"THRESHOLD-{number}" for number in ("01", "02", "07", "18", "20")] + ["UNIFORM-08"]
 """Rules that 4.x changed or added."""
 
 

@@ -29,10 +29,15 @@ had not reported. `alien` are unloaded bundles that are not known to be its own,
 `ownerless` the `alien` bundles whose owner is not known. `gone` are all unloaded bundles.
 """
 
+MOVERS = "movers array<struct<messages double, bytes double>>"
+"""The column with the rates of the movable bundles that have messages and bytes, by which
+UniformLoadShedder's due unloads are judged; empty for other strategies.
+"""
+
 COLUMNS = (
     "owned bigint, able bigint, blocked bigint, movable_traffic double, least_traffic double, "
     "most_messages double, most_bytes double, movable_bytes double, fewest_messages double, "
-    "both bigint, narrowing bigint, held bigint, "
+    f"both bigint, {MOVERS}, held bigint, "
     "all_messages double, all_bytes double, "
     f"stuck array<struct<bundle string, moved double>>, views array<struct<{VIEW_TYPE}>>"
 )
@@ -64,7 +69,7 @@ def summarize_brokers(decided: DataFrame, key: Sequence[str]) -> DataFrame:
 
 COUNTS = (
     *("owned", "able", "blocked", "movable_traffic", "least_traffic", "most_messages"),
-    *("most_bytes", "movable_bytes", "fewest_messages", "both", "narrowing", "held"),
+    *("most_bytes", "movable_bytes", "fewest_messages", "both", "movers", "held"),
     *("all_messages", "all_bytes"),
 )
 
@@ -74,6 +79,7 @@ def _bundle_counts() -> list[Column]:
     movable, traffic = F.col("movable"), F.col("traffic")
     carries = (F.col("messages") > 0) & (F.col("bytes") > 0)
     left = F.when(movable & ~F.col("unloaded"), traffic)
+    by_ends, rates = F.col("strategy") == "UniformLoadShedder", F.struct("messages", "bytes")
     return [
         F.count_if("owned").alias("owned"),
         F.count_if(movable).alias("able"),
@@ -89,7 +95,7 @@ def _bundle_counts() -> list[Column]:
         F.max(left).alias("most_kept"),
         F.count_if(movable & ~F.col("unloaded")).alias("kept"),
         F.count_if(movable & carries).alias("both"),
-        F.count_if(movable & F.col("narrows")).alias("narrowing"),
+        F.collect_list(F.when(movable & carries & by_ends, rates)).alias("movers"),
         F.count_if(movable & F.col("held")).alias("held"),
         *(_sum_if_known(name).alias(f"all_{name}") for name in ("messages", "bytes")),
     ]

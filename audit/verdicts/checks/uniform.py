@@ -125,13 +125,59 @@ def _is_triggered(readings: Readings) -> Column:
     return triggers(rate, size)
 
 
+def _difference(measure: str) -> Column:
+    return _end_column("most", measure) - _end_column("least", measure)
+
+
+def _room(measure: str) -> Column:
+    """Return how much can leave the most loaded broker so that all brokers are surely closer.
+
+    That is at most half the difference to the least loaded broker, and no more than what lies above
+    the mean of all brokers.
+    """
+    mean = F.avg(F.when(F.col("first"), or_zero(_carries(measure)))).over(window_of_cycle())
+    return F.least(_difference(measure) / 2, _end_column("most", measure) - mean)
+
+
+def _must_unload(readings: Readings, fits: Callable[[Column, str], Column]) -> RuleColumns:
+    """Demand that the most loaded broker unloads if the differences exceed the thresholds.
+
+    The demand requires a second bundle and a movable bundle that `fits` in both measures.
+    """
+    mover = F.exists(
+        "movers", lambda one: fits(one["messages"], "messages") & fits(one["bytes"], "bytes")
+    )
+    due = _is_most_loaded() & (F.col("owned") > 1) & mover
+    told = F.concat(shed_text(), F.lit("; it is the most loaded, and over the thresholds"))
+    reached = certainly(_is_triggered(readings)) & due
+    return _for_uniform_shedder(must(reached, F.col("answered") > 0, told), *_agreement_on_ends())
+
+
 @register_check("UNIFORM-01")
 def the_most_loaded_broker_unloads(readings: Readings) -> RuleColumns:
     """If the differences exceed the thresholds, the most loaded broker sheds."""
-    fitting = (F.col("owned") > 1) & (F.col("narrowing") > 0)
-    reached = certainly(_is_triggered(readings)) & _is_most_loaded() & fitting
-    told = F.concat(shed_text(), F.lit("; it is the most loaded, and over the thresholds"))
-    return _for_uniform_shedder(must(reached, F.col("answered") > 0, told), *_agreement_on_ends())
+    return _must_unload(readings, lambda carried, measure: carried <= _room(measure))
+
+
+@register_check("UNIFORM-08")
+def the_most_loaded_broker_unloads_within_the_limits(readings: Readings) -> RuleColumns:
+    """If the differences exceed the thresholds and the limits leave a bundle to move, one moves."""
+    number = setting_in_force(MAX_UNLOADED_BUNDLES)
+    thresholds = F.least(setting_in_force(RATE_THRESHOLD), setting_in_force(THROUGHPUT_THRESHOLD))
+    limits = (_share().isNotNull(), thresholds > 0, (number == -1) | (number >= 1))
+    judged = _must_unload(readings, _certainly_moves)
+    return judged.restricted_to(*limits, no_broker(F.col("sheds_under_85")))
+
+
+def _certainly_moves(carried: Column, measure: str) -> Column:
+    """True if a bundle's rate is within every limit, however amounts are rounded to whole numbers.
+
+    It is above the minimum, and no more than the share of the difference and than there is room
+    for.
+    """
+    most = F.least(_difference(measure) * _share(), _room(measure)) * (1 - SHARE)
+    least = F.greatest(setting_in_force(MIN_UNLOAD[measure]), F.lit(0))
+    return (F.floor(carried) > least) & (F.ceil(carried) <= F.floor(most))
 
 
 @register_check("UNIFORM-02")
@@ -149,7 +195,7 @@ def the_two_do_not_change_places(_readings: Readings) -> RuleColumns:
     loaded broker, in messages or in bytes.
     """
     gone = {one: F.aggregate("out", F.lit(0.0), _adder_of(one)) for one in MEASURES}
-    gaps = {one: _end_column("most", one) - _end_column("least", one) for one in MEASURES}
+    gaps = {one: _difference(one) for one in MEASURES}
     reached = _is_most_loaded() & (gone["messages"] > 0) & (gone["bytes"] > 0)
     too_much = [gone[one] >= gaps[one] * (1 + SHARE) for one in MEASURES]
     fits = [F.col(f"all_{one}") <= _end_column("most", one) * (1 + SHARE) for one in MEASURES]
@@ -182,9 +228,7 @@ def no_more_than_the_share_moves(_readings: Readings) -> RuleColumns:
     bytes.
     """
     gone = {one: F.aggregate("out", F.lit(0.0), _adder_of(one)) for one in MEASURES}
-    most = {
-        one: (_end_column("most", one) - _end_column("least", one)) * _share() for one in MEASURES
-    }
+    most = {one: _difference(one) * _share() for one in MEASURES}
     reached = _is_most_loaded() & (gone["messages"] > 0) & (gone["bytes"] > 0)
     too_much = [gone[one] > most[one] * (1 + SHARE) for one in MEASURES]
     told = F.concat(
