@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from pulsar_conformance import fixtures, specs
@@ -45,8 +46,8 @@ class Bench:
         usual = specs.load().default_readings(profile)
         followed = {**usual, **readings}
         chosen = {name: value for name, value in followed.items() if value != usual[name]}
-        self._model = model(profile, chosen or None)
-        connection = MutantConnection(self._model, profile, followed)
+        self._new_model = partial(model, profile, chosen or None)
+        connection = MutantConnection(self._new_model(), profile, followed)
         self.profile = profile
         self.subject = JudgedImplementation.before_asking(Altered(connection, profile))
         self._rules = [
@@ -56,9 +57,12 @@ class Bench:
         ]
 
     def unchecked_answers(self, trial: Trial) -> list[Json]:
-        """Return the model's answers without copying or checking them."""
+        """Return the answers of a new model, which nothing was asked before, without copying or
+        checking them.
+        """
         try:
-            return [self._model.answer(*question) for question in trial.questions]
+            model = self._new_model()
+            return [model.answer(*question) for question in trial.questions]
         except Exception as error:
             return [{"failed": str(error)}]
 
