@@ -169,6 +169,35 @@ class Specs:
         places = ((source.document, source.section, number) for number in source.sentences)
         return source.document in self.documents_of(profile) or any(one in held for one in places)
 
+    def sources_in(self, profile: str, rule: Rule) -> tuple[Source, ...]:
+        """Return the sources of a rule in a profile's own documents, each section once.
+
+        A sentence that these repeat from an earlier document is cited where they repeat it.
+        """
+        own, repeats = self.documents_of(profile), self._repeats[profile]
+        found: dict[tuple[str, str], set[int]] = {}
+        for source in rule.sources:
+            for number in source.sentences:
+                place = source.document, source.section, number
+                for name, section, one in [place] if place[0] in own else repeats.get(place, ()):
+                    found.setdefault((name, section), set()).add(one)
+        return tuple(Source(*place, tuple(sorted(numbers))) for place, numbers in found.items())
+
+    @cached_property
+    def _repeats(self) -> dict[str, dict[Where, list[Where]]]:
+        """For each profile, the sentences of its documents that repeat an earlier sentence, by the
+        earlier one.
+        """
+        found: dict[str, dict[Where, list[Where]]] = {name: {} for name in self.profiles}
+        for name, repeats in found.items():
+            for document in map(self.documents.__getitem__, self.documents_of(name)):
+                for section in document.sections:
+                    for sentence in section.sentences:
+                        first, *earlier = self._repeated(document, section.title, sentence)
+                        for one in earlier:
+                            repeats.setdefault(one, []).append(first)
+        return found
+
     def documented_values(self, profile: str, reading: str) -> tuple[str, ...]:
         """Return the alternatives of a reading, such as `exceeds`, that a profile's documents
         allow.
@@ -234,11 +263,13 @@ class Specs:
     def sources_of(self, rule: Rule, profile: str) -> list[str]:
         """Return the sources of a rule in a profile as texts with document and section, without
         duplicates.
+
+        If the profile's documents have none of the sentences, these are in earlier documents.
         """
         found = [
             f"{source.document} § {source.section}"
-            for source in rule.sources
-            if self.has_source(profile, source) and self.documents[source.document].copy_of is None
+            for source in self.sources_in(profile, rule) or rule.sources
+            if self.documents[source.document].copy_of is None
         ]
         return list(dict.fromkeys(found)) or [f"observed: {rule.why}"]
 

@@ -60,7 +60,7 @@ def _rules(args: argparse.Namespace) -> Iterator[str]:
 
 def _rule_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("id", metavar="ID", help="the ID of a rule, such as OVERLOAD-02")
-    add_profile(parser, "show only the sources of these documents", default=None)
+    add_profile(parser, "show the sources in these documents", default=None)
 
 
 def _rule(args: argparse.Namespace) -> Iterator[str]:
@@ -91,9 +91,10 @@ def _labelled_properties(
 ) -> Iterator[tuple[str, str]]:
     """Yield a rule's properties except its statement, with labels; `profile` limits the sources."""
     yield "level", rule.level
-    for source in rule.sources:
-        if profile and not known.has_source(profile, source):
-            continue
+    own = known.sources_in(profile, rule) if profile else ()
+    if profile and rule.sources and not own:
+        yield "", f"no document of {profile} has a sentence for it, but earlier ones:"
+    for source in own or rule.sources:
         yield "source", _place(source)
         yield "", known.documents[source.document].url
     yield "seen", rule.why or ""

@@ -97,9 +97,9 @@ def label_result(item: pytest.Item, rule: Rule, profile: str) -> None:
     for name, value in labels.items():
         item.add_marker(pytest.mark.allure_label(value, label_type=name))
     links = {}
-    for source in rule.sources:
+    for source in specs.load().sources_in(profile, rule):
         document = specs.load().documents[source.document]
-        if document.copy_of is None and specs.load().has_source(profile, source):
+        if document.copy_of is None:
             page = f"{document.title}, Pulsar {document.version}"
             title = f"{source.section}: {page}" if source.section else page
             links[document.link(source.section)] = title

@@ -126,7 +126,10 @@ def test_sources_are_cited_under_the_profiles_of_their_documents(unpacked):
                 for one in rules[rule.id]["sources"]
                 if profile in one["profiles"]
             ]
-            if cited:
+            if cited and profile == "documented-4.2":  # It may repeat sentences of 3.0.
+                documents = {*known.documents_of(profile), "load-balance-3.0"}
+                assert {one.partition(" ")[0] for one in cited} <= documents
+            elif cited:
                 assert list(dict.fromkeys(cited)) == known.sources_of(rule, profile)
             else:
                 assert rule.why

@@ -148,9 +148,16 @@ def test_the_version_is_that_of_the_package(capsys):
 
 
 def test_a_rule_is_shown_with_the_sources_of_a_profile_and_their_addresses(said, capsys):
-    text = "\n".join(said("rule", "OVERLOAD-02", "--judge-by", "documented-4.0"))
+    text = "\n".join(said("rule", "OVERLOAD-02", "--judge-by", "documented-3.0"))
     assert "https://pulsar.apache.org/docs/3.0.x/administration-load-balance/" in text
     assert "load-balance-2.10" not in text
+    text = "\n".join(said("rule", "THRESHOLD-01", "--judge-by", "documented-4.0"))
+    assert "load-balance-4.1 § ThresholdShedder, sentences 1, 3, 4, 5, 10, 11" in text
+    assert "load-balance-3.0" not in text
+    text = "\n".join(said("rule", "OVERLOAD-02", "--judge-by", "documented-5.0"))
+    text = " ".join(text.split())
+    assert "no document of documented-5.0 has a sentence for it, but earlier ones:" in text
+    assert "source load-balance-3.0 §" in text
     assert main(["rule", "OVERLOAD-02", "--judge-by", "documented-2.4"]) == 2
     assert "documented-2.4 does not have the rule OVERLOAD-02" in capsys.readouterr().err
 
