@@ -1,4 +1,4 @@
-"""Checks if cases are valid and if answers are equal, as their operations define it.
+"""Checks if cases are valid and if answers are equal, to each other or to those by hand.
 
 The same definitions hold for drawn, reduced, pasted and saved cases.
 """
@@ -8,12 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from pulsar_conformance import specs
 from pulsar_conformance.adapters.validation import case_schema_error
 from pulsar_conformance.conformance.catalogue import OPERATIONS
 from pulsar_conformance.conformance.common.trial import DECLINED, Json, Trial
-from pulsar_conformance.fixtures import Example
+from pulsar_conformance.fixtures import Answer, Example
 from pulsar_conformance.reference import MissingSetting, Readings, Settings
 from pulsar_conformance.reference.context import Value
+from pulsar_conformance.specs.judged import version_of_released
+from pulsar_conformance.specs.text import as_sentence, counted, enumerated
 
 Defaults = Mapping[str, Value]
 """A profile's documented defaults. A case must contain all other settings that affect its answer.
@@ -145,3 +148,83 @@ def _usage(broker: Mapping[str, Any]) -> float:
     """Return the usage of a broker's busiest resource in percent, without weights."""
     parts = (part for part in broker.values() if isinstance(part, dict) and part.get("limit"))
     return max((100 * float(one.get("usage", 0)) / float(one["limit"]) for one in parts), default=0)
+
+
+def profile_of(example: Example, trial: Trial) -> str:
+    """Return the first profile that judges a rule of the example and can answer its questions."""
+    bundled = specs.load()
+    judging = [
+        profile
+        for profile in bundled.profiles
+        if any(rule.id in example.rules for rule in bundled.rules_of(profile))
+    ]
+    answerable = (one for one in judging if trial_flaw(trial, bundled.defaults(one)) is None)
+    return next(answerable, judging[0])
+
+
+def changed_note(example: Example) -> str | None:
+    """Return a sentence on the documents that allow other answers; None if there are none."""
+    if not example.changed_in:
+        return None
+    return f"By {enumerated(example.changed_in)} and later documents, other answers are right."
+
+
+def comparison_by_hand(
+    example: Example, answers: Sequence[Answer], profile: str, readings: Mapping[str, str]
+) -> str:
+    """Return sentences that compare the answers under a profile with those worked out by hand.
+
+    `readings` are those that the user chose.
+    """
+    if example.allowed is None:
+        return f"There is no answer by hand: {example.judged_by_rules}"
+    if example_allows(example, answers):
+        others = len(example.allowed) - 1
+        verb = "is" if others == 1 else "are"
+        more = f"; {counted(others, 'other')} {verb} also allowed" if others else ""
+        first = f"The answer by hand is the same{more}."
+    else:
+        first = f"The answer by hand is different{_difference(example, profile, readings)}."
+    sentences = [first]
+    if example.shows_model_answer:
+        sentences += ["Others may be right as well.", as_sentence(example.judged_by_rules or "")]
+    known = example.released.get(version_of_released(profile))
+    if known and not example_allows(example, answers):
+        sentences.append(f"Pulsar {version_of_released(profile)}: {known.why}")
+    return " ".join(sentences)
+
+
+def _difference(example: Example, profile: str, readings: Mapping[str, str]) -> str:
+    """Return the reason why a profile's answer is not the one by hand, as the end of a sentence.
+
+    Empty if nothing but the behavior of a release explains it.
+    """
+    other = [
+        f"{name}={value}"
+        for name, value in example.readings.items()
+        if readings.get(name, value) != value
+    ]
+    if other:
+        return f"; it assumes {enumerated(other)}"
+    known = specs.load()
+    if not example.holds_in(known, profile):
+        since = next(one.id for one in known.lineage(profile) if one.id in example.changed_in)
+        return f"; it holds only by the documents before {since}"
+    if known.profile(profile).released:
+        return ""
+    first = profile_of(example, Trial.asking(example.questions))
+    names = enumerated([*_other_defaults(example, first, profile)])
+    return f"; by hand, {names} has the default of {first}, not of {profile}" if names else ""
+
+
+def _other_defaults(example: Example, first: str, profile: str) -> Iterator[str]:
+    """Yield the settings of the example's rules that no case sets and whose default in a profile is
+    not that of the first profile with the example.
+    """
+    known = specs.load()
+    worked, now = known.defaults(first), known.defaults(profile)
+    names = [name for rule in example.rules for name in known.rules[rule].settings]
+    for name in dict.fromkeys(names):
+        given = any(name in case.get("settings", {}) for _, case in example.questions)
+        if not given and name in worked and worked[name] != now.get(name):
+            yield name

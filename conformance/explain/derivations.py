@@ -13,7 +13,12 @@ from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE
 from pulsar_conformance.conformance.bundles.operations import SPLIT
 from pulsar_conformance.conformance.cases.deviations import known_failure_lines
 from pulsar_conformance.conformance.cases.effects import STRATEGY
-from pulsar_conformance.conformance.cases.legality import example_allows, history_notes, trial_flaw
+from pulsar_conformance.conformance.cases.legality import (
+    changed_note,
+    comparison_by_hand,
+    history_notes,
+    profile_of,
+)
 from pulsar_conformance.conformance.cases.placing import PORT_IGNORED
 from pulsar_conformance.conformance.cases.saved import (
     BadCase,
@@ -48,14 +53,14 @@ from pulsar_conformance.conformance.explain.running import (
     without_effect_notes,
 )
 from pulsar_conformance.conformance.explain.spread import next_report_lines, spread_lines
-from pulsar_conformance.fixtures import Answer, Example
+from pulsar_conformance.fixtures import Example
 from pulsar_conformance.reference import Derivation, Model, Step, fold_steps
 from pulsar_conformance.reference.channel import with_numbered_changes
 from pulsar_conformance.reference.cluster import RATE_FIELDS
 from pulsar_conformance.reference.context import Value
 from pulsar_conformance.reference.splitting import BY_RATES
 from pulsar_conformance.specs.judged import version_of_released
-from pulsar_conformance.specs.text import as_sentence, counted, paragraph
+from pulsar_conformance.specs.text import counted, paragraph
 
 MAX_DEFAULTS_LISTED = 2
 """Maximum number of settings with a release's default that are listed without --all."""
@@ -259,7 +264,7 @@ def _check_focus(place: str, trial: Trial, focus: Focus) -> None:
 def provided_example(example: Example, settings: Mapping[str, Any]) -> ProvidedQuestions:
     """Return an example's questions with changed settings, and with its profile and readings."""
     trial = with_settings(Trial.asking(example.questions), settings)
-    profile = _profile_of(example, trial)
+    profile = profile_of(example, trial)
     return ProvidedQuestions(example.id, trial, profile, example.readings)
 
 
@@ -277,7 +282,7 @@ def example_lines(example: Example, options: ExplainOptions) -> Iterator[str]:
     """
     own = Trial.asking(example.questions)
     trial = with_settings(own, options.settings)
-    profile = options.profile or _profile_of(example, trial)
+    profile = options.profile or profile_of(example, trial)
     specs.load().check_open(profile, _other_readings(options.readings, example.readings))
     asked = Model(profile, {**example.readings, **options.readings})
     model, taken = with_release_defaults(trial, asked)
@@ -287,6 +292,8 @@ def example_lines(example: Example, options: ExplainOptions) -> Iterator[str]:
     for name, value in example.readings.items():
         if why := specs.load().why_closed(profile, name, value):
             yield from paragraph(f"It holds under {name}={value}: {why}.", 2)
+    if changed := changed_note(example):
+        yield from paragraph(changed, 2)
     yield from paragraph(f"About {example.document} § {example.section}.", 2)
     for rule in example.rules:
         yield from paragraph(f"{rule}: {specs.load().rules[rule].statement}", 2)
@@ -297,7 +304,12 @@ def example_lines(example: Example, options: ExplainOptions) -> Iterator[str]:
     yield from _derivations(trial, derived, options, model)
     yield from compared_lines(own, trial, model)
     answers = [dict(one.answer) for one in derived]
-    yield from ("", *paragraph(_comparison_by_hand(example, answers, options, profile)))
+    compared = (
+        "With these settings, there is no answer by hand."
+        if options.settings
+        else comparison_by_hand(example, answers, profile, options.readings)
+    )
+    yield from ("", *paragraph(compared))
 
 
 def _profile_and_readings(model: Model) -> str:
@@ -307,18 +319,6 @@ def _profile_and_readings(model: Model) -> str:
         f"{name}={value}" for name, value in model.readings.choices.items() if value != usual[name]
     )
     return ", ".join((model.profile, *others))
-
-
-def _profile_of(example: Example, trial: Trial) -> str:
-    """Return the first profile that judges a rule of the example and can answer its questions."""
-    bundled = specs.load()
-    judging = [
-        profile
-        for profile in bundled.profiles
-        if any(rule.id in example.rules for rule in bundled.rules_of(profile))
-    ]
-    answerable = (one for one in judging if trial_flaw(trial, bundled.defaults(one)) is None)
-    return next(answerable, judging[0])
 
 
 def _derivations(
@@ -368,28 +368,3 @@ def _with_ports(step: Step, ports: Sequence[str]) -> Step:
         return step
     verb = "contains" if len(ports) == 1 else "contain"
     return replace(step, text=f"{step.text}; {', '.join(ports)} {verb} {PORT_IGNORED}")
-
-
-def _comparison_by_hand(
-    example: Example, answers: Sequence[Answer], options: ExplainOptions, profile: str
-) -> str:
-    """Return a sentence that compares the model's answers with those worked out by hand."""
-    if options.settings:
-        return "With these settings, there is no answer by hand."
-    if example.allowed is None:
-        return f"There is no answer by hand: {example.judged_by_rules}"
-    others_allowed = ""
-    if example.shows_model_answer:
-        others_allowed = (
-            f" Others may be right as well. {as_sentence(example.judged_by_rules or '')}"
-        )
-    if example_allows(example, answers):
-        others = len(example.allowed) - 1
-        verb = "is" if others == 1 else "are"
-        more = f"; {counted(others, 'other')} {verb} also allowed" if others else ""
-        return f"The answer by hand is the same{more}.{others_allowed}"
-    worked = ", ".join(f"{name}={value}" for name, value in example.readings.items())
-    different = f"The answer by hand is different; it assumes {worked or 'no reading'}."
-    release = version_of_released(profile)
-    known = example.released.get(release)
-    return f"{different}{others_allowed}" + (f" Pulsar {release}: {known.why}" if known else "")
