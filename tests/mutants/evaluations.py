@@ -34,6 +34,9 @@ EXAMPLES = 100
 
 SEED = 0
 
+LIKELIEST = 12
+"""Number of rules whose cases are asked under all readings before other rules come in turn."""
+
 Place = tuple[str, int]
 """A file below `reference/`, and the first line of a function."""
 
@@ -136,9 +139,10 @@ def drawn_in_turn(
 ) -> Iterator[Evaluation]:
     """Yield the drawn cases that may show a change in a function, the likeliest first.
 
-    Cases under default readings come first, then cases under each further set of `reading_sets`.
-    Within a set, rules with an example that enters the function come first, by the size of the
-    example, then other rules about the same operations.
+    The likeliest rules come first, under each of their `reading_sets`. Then come the others: cases
+    under default readings first, then cases under each further set. Rules with an example that
+    enters the function come first, by the size of the example, then other rules about the same
+    operations.
     """
     there = sorted(
         (
@@ -151,8 +155,11 @@ def drawn_in_turn(
     operations = {question.operation for one in there for question in one.trial.questions}
     known = specs.load().rules
     every = [one.id for one in known.values() if not there or operations & {*one.operations}]
-    rules = dict.fromkeys((*(rule for one in there for rule in one.rules), *every))
-    left, index = list(rules), 0
+    rules = list(dict.fromkeys((*(rule for one in there for rule in one.rules), *every)))
+    for rule in rules[:LIKELIEST]:
+        for index in range(_reading_set_count(rule)):
+            yield from drawn_for(rule, index)
+    left, index = rules[LIKELIEST:], 0
     while left:
         for rule in left:
             yield from drawn_for(rule, index)
