@@ -9,8 +9,8 @@ from random import Random
 from hypothesis import strategies as st
 from pulsar_conformance.conformance.common.trial import Json, Trial
 from pulsar_conformance.conformance.drawing.loads import randoms
+from pulsar_conformance.conformance.shedding import draw_transfer_loads as loading
 from pulsar_conformance.conformance.shedding.operations import CYCLES, SHED
-from pulsar_conformance.reference.overload import OVERLOAD_THRESHOLD
 from pulsar_conformance.reference.ranges import HashRange
 from pulsar_conformance.reference.shedding import (
     DELAY,
@@ -31,90 +31,13 @@ from pulsar_conformance.reference.threshold import HISTORY_SHARE
 SHARES = ((4, 10, 26, 60), (5, 15, 30, 50), (10, 20, 30, 40), (3, 7, 20, 30, 40))
 """Possible divisions of a broker's traffic over its bundles, in percent."""
 
+LARGE_SHARES = ((30, 33, 37),)
+"""Divisions into bundles, in percent. The smallest is less than half the gap, a third of the
+traffic, from 60 % to 20 %.
+"""
+
 BYTES = 100_000
 """Bytes per second of a broker for each percent of its load; a message has 1000 bytes."""
-
-Loads = dict[str, float]
-"""The load of each broker in percent."""
-
-
-def _names(random: Random, count: int) -> list[str]:
-    return [f"broker-{place}" for place in random.sample(range(100), count)]
-
-
-def _deviation(loads: Sequence[float], sample: int = 0) -> float:
-    """Return the standard deviation of a population or, if `sample` is 1, of a sample."""
-    mean = sum(loads) / len(loads)
-    return float((sum((one - mean) ** 2 for one in loads) / (len(loads) - sample)) ** 0.5)
-
-
-def _unbalanced_loads(random: Random, fewest: int = 2, most: int = 6) -> tuple[Loads, Json]:
-    """Return loads that deviate by one to two times the target, and the settings."""
-    count = random.randint(fewest, most)
-    low, high = random.randint(10, 20), random.randint(60, 84)
-    inner = random.sample(range(low + 3, high - 3), count - 2)
-    loads: list[float] = [low, *inner, high]
-    if random.random() < 1 / 4 and count == 2:
-        loads = [10, random.randint(63, 84)]
-        return dict(zip(_names(random, count), loads, strict=True)), {}
-    target = round(_deviation(loads) / 100 / random.uniform(1.1, 1.9), 3)
-    return dict(zip(_names(random, count), loads, strict=True)), {TRANSFER_TARGET: target}
-
-
-def _balanced_loads(random: Random) -> tuple[Loads, Json]:
-    """Return loads that deviate by half to one times the target, and the settings."""
-    count, high = random.randint(2, 6), random.randint(50, 90)
-    low = high * random.choice((0.3, 0.4, 0.6)) if count > 2 else high - random.randint(10, 30)
-    loads = [round(low, 1), *[high - random.choice((0, 0, 1)) for _ in range(count - 2)], high]
-    least = _deviation(loads, 1) * 1.05
-    most = max(_deviation(loads) * 1.95, least * 1.02)
-    target = round(random.uniform(least, most) / 100, 3)
-    threshold = random.choice((high - 3, high - 20, 85))
-    return dict(zip(_names(random, count), loads, strict=True)), {
-        TRANSFER_TARGET: target,
-        OVERLOAD_THRESHOLD: threshold,
-    }
-
-
-def _slightly_uneven(random: Random) -> tuple[Loads, Json]:
-    """Return loads with a small deviation, and the settings; the first load is the lowest."""
-    count, high = random.randint(2, 6), random.randint(40, 80)
-    low = high * random.choice((0.5, 0.6, 0.7))
-    loads = [round(low, 1), *[high - random.randint(1, 4) for _ in range(count - 2)], high]
-    target = random.choice((0.25, 0.3, round(_deviation(loads, 1) / 80, 3)))
-    return dict(zip(_names(random, count), loads, strict=True)), {TRANSFER_TARGET: target}
-
-
-def _underloaded(random: Random) -> tuple[Loads, Json]:
-    """Return loads and settings; the first load is slightly below the underload limit."""
-    count, high = random.randint(4, 6), random.randint(40, 60)
-    target = random.choice((0.3, 0.4, 0.5, 0.8, 1.5))
-    share = min(0.5, target / 2)
-    inner = [high - random.randint(1, 4) for _ in range(count - 2)]
-    low = round((sum(inner) + high) / count * share * random.uniform(0.6, 0.95), 2)
-    loads = dict(zip(_names(random, count), [low, *inner, high], strict=True))
-    return loads, {TRANSFER_TARGET: target}
-
-
-def _overloaded(random: Random) -> tuple[Loads, Json]:
-    """Return loads and settings; the last load is above the threshold and far above the mean."""
-    count, low, high = random.randint(5, 9), random.randint(20, 30), random.randint(75, 99)
-    inner = [low + random.choice((0, 1, 2)) for _ in range(count - 2)]
-    loads = [low, *inner, high]
-    apart = high - sum(loads) / count
-    target = round(random.uniform(_deviation(loads, 1) * 1.05, apart * 0.95) / 100, 3)
-    threshold = high - random.choice((1, 3, 10))
-    return dict(zip(_names(random, count), loads, strict=True)), {
-        TRANSFER_TARGET: target,
-        OVERLOAD_THRESHOLD: threshold,
-    }
-
-
-def _uneven_after_moves(random: Random) -> tuple[Loads, Json]:
-    """Return loads that are still uneven after several brokers have unloaded, and the settings."""
-    high = random.sample(range(60, 85), 4)
-    low = random.sample(range(5, 30), 4)
-    return dict(zip(_names(random, 8), [*low, *high], strict=True)), {TRANSFER_TARGET: 0.02}
 
 
 def _bundles_of(place: int, load: float, shares: Sequence[int], namespace: str) -> dict[str, float]:
@@ -180,31 +103,56 @@ def one_cycle(make: MakeCycle) -> st.SearchStrategy[Trial]:
 
 def deviating(random: Random) -> Json:
     """Return a cycle whose loads deviate by more than the target."""
-    loads, settings = _unbalanced_loads(random)
+    loads, settings = loading.unbalanced_loads(random)
     return {"settings": settings, **cluster(random, loads)}
 
 
+def unbalanced(random: Random) -> Json:
+    """Return a cycle whose loads deviate by more than the target.
+
+    In some, even a broker's smallest bundle carries much, or policies bind other namespaces.
+    """
+    kind = random.choice((deviating, deviating, deviating, _of_large_bundles, _beside_policies))
+    return kind(random)
+
+
+def _of_large_bundles(random: Random) -> Json:
+    """Return an unbalanced cycle; a bundle is little less than what the busiest broker unloads."""
+    loads, settings = loading.unbalanced_loads(random)
+    return {"settings": settings, **cluster(random, loads, shares=LARGE_SHARES)}
+
+
+def _beside_policies(random: Random) -> Json:
+    """Return an unbalanced cycle; policies bind only namespaces between the extreme brokers."""
+    loads, settings = loading.unbalanced_loads(random, fewest=3)
+    inner = sorted(loads, key=lambda name: loads[name])[1:-1]
+    found = cluster(random, loads, namespaces=dict.fromkeys(inner, "shop/us"))
+    group, policy = {"groups": {"shop/us": "apart"}}, {"isolation": [_policy("shop/us", inner, 1)]}
+    return {"settings": settings, **found, **random.choice((group, policy))}
+
+
 def even_loads(random: Random) -> Json:
-    """Return a cycle in which no condition for unloading holds."""
-    loads, settings = _balanced_loads(random)
+    """Return a cycle in which no condition for unloading holds, though some may nearly hold."""
+    usual, nearly = loading.balanced_loads, (loading.hardly_loaded, loading.hardly_overloaded)
+    loads, settings = random.choice((usual, usual, usual, usual, *nearly))(random)
     return {"settings": settings, **cluster(random, loads)}
 
 
 def without_traffic(random: Random) -> Json:
     """Return a cycle in which the least loaded broker has no traffic."""
-    loads, settings = _slightly_uneven(random)
+    loads, settings = loading.slightly_uneven(random)
     return {"settings": settings, **cluster(random, loads, idle=next(iter(loads)))}
 
 
 def underloaded(random: Random) -> Json:
     """Return a cycle with an underloaded broker and a small deviation."""
-    loads, settings = _underloaded(random)
+    loads, settings = loading.underloaded(random)
     return {"settings": settings, **cluster(random, loads)}
 
 
 def overloaded_broker(random: Random) -> Json:
     """Return a cycle with an overloaded broker and a small deviation."""
-    loads, settings = _overloaded(random)
+    loads, settings = loading.overloaded(random)
     return {"settings": settings, **cluster(random, loads)}
 
 
@@ -226,7 +174,7 @@ def without_transfers(random: Random) -> Json:
 
 def few_brokers(random: Random) -> Json:
     """Return a cycle in which more brokers could unload than the configured limit allows."""
-    loads, settings = _uneven_after_moves(random)
+    loads, settings = loading.uneven_after_moves(random)
     most = random.choice((1, 2, 2, 3, None))
     limit = {} if most is None else {MAX_SHEDDING_BROKERS: most}
     return {"settings": {**settings, **limit}, **cluster(random, loads)}
@@ -234,7 +182,7 @@ def few_brokers(random: Random) -> Json:
 
 def outdated(random: Random) -> Json:
     """Return a balanced cycle with one more broker, which has outdated data and extreme load."""
-    loads, settings = _balanced_loads(random)
+    loads, settings = loading.balanced_loads(random)
     strange = "broker-old"
     found = cluster(random, {**loads, strange: random.choice((0.5, 1, 99))})
     lifetime = random.choice((None, 300, 600))
@@ -256,7 +204,7 @@ def under_policies(random: Random) -> Json:
 
     The policy is an isolation policy or an anti-affinity group.
     """
-    loads, settings = _unbalanced_loads(random)
+    loads, settings = loading.unbalanced_loads(random)
     found = cluster(random, loads, namespaces=_busiest_has(loads, "shop/us"))
     policy: Json = {"groups": {"shop/us": "apart"}}
     if random.random() < 1 / 2:
@@ -269,7 +217,7 @@ def policy_excludes_least_loaded(random: Random) -> Json:
     """Return an unbalanced cycle whose policy permits the most loaded broker, but not the least
     loaded one.
     """
-    loads, settings = _unbalanced_loads(random, fewest=3)
+    loads, settings = loading.unbalanced_loads(random, fewest=3)
     least, most = min(loads, key=lambda name: loads[name]), max(loads, key=lambda one: loads[one])
     others = [name for name in loads if name not in (least, most)]
     primary = [most, *random.sample(others, random.randint(1, len(others)))]
@@ -288,7 +236,7 @@ def _busiest_has(loads: Mapping[str, float], namespace: str) -> dict[str, str]:
 
 def excluded(random: Random) -> Json:
     """Return an unbalanced cycle; the most loaded broker serves an excluded namespace."""
-    loads, settings = _unbalanced_loads(random)
+    loads, settings = loading.unbalanced_loads(random)
     names = random.choice(("shop/us", "pulsar/system,shop/us"))
     found = cluster(random, loads, namespaces=_busiest_has(loads, "shop/us"))
     return {"settings": {**settings, EXCLUDED: names}, **found}
@@ -296,7 +244,7 @@ def excluded(random: Random) -> Json:
 
 def moved_before(random: Random) -> Json:
     """Return an unbalanced cycle; some bundles of the most loaded broker were recently unloaded."""
-    loads, settings = _unbalanced_loads(random)
+    loads, settings = loading.unbalanced_loads(random)
     found = cluster(random, loads)
     grace = random.choice((None, 10, 60))
     most, minutes = max(loads, key=lambda name: loads[name]), 30 if grace is None else grace
@@ -310,7 +258,7 @@ def moved_before(random: Random) -> Json:
 
 def top_bundles(random: Random) -> Json:
     """Return an unbalanced cycle in which brokers report only some of their bundles."""
-    loads, settings = _unbalanced_loads(random)
+    loads, settings = loading.unbalanced_loads(random)
     most = random.choice((1, 2, 3))
     shares = ((3, 4, 5, 6, 7, 8, 27, 40), (5, 6, 7, 8, 9, 10, 15, 40))
     return {
@@ -321,7 +269,7 @@ def top_bundles(random: Random) -> Json:
 
 def _row(random: Random, uneven: Sequence[bool], minutes: Sequence[float]) -> list[Json]:
     """Return cycles with the same brokers and bundles; `uneven` says which are unbalanced."""
-    names = _names(random, random.randint(2, 5))
+    names = loading.broker_names(random, random.randint(2, 5))
     middle = dict.fromkeys(names, 50.0)
     apart = {**middle, names[0]: 5.0, names[-1]: 95.0}
     far = cluster(random, apart)
