@@ -3,6 +3,7 @@
 import pytest
 from pulsar_conformance import fixtures, specs
 from pulsar_conformance.conformance.common.trial import Trial
+from pulsar_conformance.conformance.engine.draw import draw_trials
 from pulsar_conformance.conformance.engine.evaluate import RuleEvaluator
 
 PROFILE = "documented-5.0"
@@ -31,3 +32,34 @@ def test_bundles_need_not_go_to_the_least_loaded_broker_under_a_policy(without, 
 def test_the_statement_names_the_exception():
     statement = " ".join(specs.load().rules["TRANSFER-09"].statement.split())
     assert "no isolation policy or anti-affinity group restricts where they go" in statement
+
+
+def judge_no_unload(case):
+    """Judge by TRANSFER-01 an answer that unloads nothing."""
+    known = specs.load()
+    evaluator = RuleEvaluator(known.defaults(PROFILE), known.default_readings(PROFILE))
+    return evaluator.judge("TRANSFER-01", Trial.of("shed.select", case), [{"unload": []}]).word
+
+
+@pytest.mark.parametrize("kind", ["groups", "isolation"])
+def test_policies_of_other_namespaces_keep_nothing_from_moving(kind):
+    drawn = [one.questions[0].case for one in draw_trials("TRANSFER-01", PROFILE, 0, 100)]
+    beside = [case for case in drawn if case.get(kind)]
+    assert beside
+    assert {judge_no_unload(case) for case in beside} == {"violated"}
+    bound = [{**case, "groups": dict.fromkeys(namespaces(case), "apart")} for case in beside]
+    assert {judge_no_unload(case) for case in bound} == {"not_reached"}
+
+
+def namespaces(case):
+    return sorted({bundle.rpartition("/")[0] for bundle in case["bundles"]})
+
+
+def test_a_least_loaded_broker_of_a_policy_need_not_receive_anything():
+    drawn = [one.questions[0].case for one in draw_trials("TRANSFER-01", PROFILE, 0, 100)]
+    beside = [case for case in drawn if case.get("isolation")]
+    every = [
+        {**case, "isolation": [{**case["isolation"][0], "primary": sorted(case["brokers"])}]}
+        for case in beside
+    ]
+    assert {judge_no_unload(case) for case in every} == {"not_reached"}
