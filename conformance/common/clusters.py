@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import pairwise
+from typing import Any
 
 from pulsar_conformance.conformance.common.operation import Problems
 from pulsar_conformance.conformance.common.trial import Json
 from pulsar_conformance.reference import Settings
 from pulsar_conformance.reference.ranges import HashRange, namespace_of
+from pulsar_conformance.reference.shedding import EXCLUDED
 from pulsar_conformance.reference.usage import WEIGHT_SETTINGS
 
 
@@ -134,3 +136,26 @@ def namespace_name_problems(names: Iterable[str], place: str) -> Problems:
     for name in names:
         if not NAMESPACE.fullmatch(name):
             yield f"{place}: {name!r} is not the name of a namespace (letters, digits and -=:._)"
+
+
+def contains_bundle(whole: str, bundle: str) -> bool:
+    """True if two bundles have the same namespace, and `whole` contains the range of `bundle`."""
+    alike = namespace_of(whole) == namespace_of(bundle)
+    return alike and HashRange.parse(whole).covers(HashRange.parse(bundle))
+
+
+def keeps_bundles(case: Mapping[str, Any], settings: Settings) -> bool:
+    """True if exclusions or missing data could keep any bundle from moving."""
+    return bool(settings.given.get(EXCLUDED) or case.get("withoutData"))
+
+
+def namespaces_under_policies(case: Mapping[str, Any]) -> set[str]:
+    """Return the namespaces with an isolation policy or an anti-affinity group."""
+    isolated = (name for one in case.get("isolation", ()) for name in one["namespaces"])
+    return {*case.get("groups", {}), *isolated}
+
+
+def named_in_policies(case: Mapping[str, Any]) -> set[str]:
+    """Return the brokers of isolation policies, which may not take bundles of other namespaces."""
+    policies = case.get("isolation", ())
+    return {name for one in policies for name in (*one["primary"], *one["secondary"])}

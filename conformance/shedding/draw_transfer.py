@@ -8,8 +8,8 @@ from random import Random
 
 from hypothesis import strategies as st
 from pulsar_conformance.conformance.common.trial import Json, Trial
+from pulsar_conformance.conformance.drawing import loads as loading
 from pulsar_conformance.conformance.drawing.loads import randoms
-from pulsar_conformance.conformance.shedding import draw_transfer_loads as loading
 from pulsar_conformance.conformance.shedding.operations import CYCLES, SHED
 from pulsar_conformance.reference.ranges import HashRange
 from pulsar_conformance.reference.shedding import (

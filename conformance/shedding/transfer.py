@@ -6,22 +6,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pulsar_conformance.conformance.common.check import POINTS, SHARE, Expect
+from pulsar_conformance.conformance.common.clusters import (
+    keeps_bundles,
+    namespaces_under_policies,
+)
 from pulsar_conformance.conformance.common.trial import Asked
 from pulsar_conformance.conformance.drawing.loads import randoms
 from pulsar_conformance.conformance.shedding import draw_transfer as draws
 from pulsar_conformance.conformance.shedding.every_strategy import with_age
 from pulsar_conformance.conformance.shedding.operations import CYCLES, SHED
 from pulsar_conformance.conformance.shedding.quantities import sheds_by
-from pulsar_conformance.conformance.shedding.transfer_loads import (
-    LoadsOfCycle,
-    age_of,
-    is_restricted,
-)
 from pulsar_conformance.conformance.shedding.view import (
     CyclesInARow,
+    LoadsOfCycle,
     SheddingCycle,
     Unloading,
     UnloadingInARow,
+    age_of,
 )
 from pulsar_conformance.reference.numbers import Fraction, exact, plain, total
 from pulsar_conformance.reference.ranges import namespace_of
@@ -61,6 +62,12 @@ def _loads_of_one(cycle: SheddingCycle, expect: Expect) -> LoadsOfCycle:
     found = _loads(cycle, expect)
     expect.given(cycle.settings.number(HITS) == 0, "a single cycle is enough to unload")
     return found
+
+
+def _is_restricted(cycle: SheddingCycle) -> bool:
+    """True if policies, exclusions or missing data could keep bundles from moving."""
+    restricted = keeps_bundles(cycle.case, cycle.settings)
+    return restricted or bool(namespaces_under_policies(cycle.case))
 
 
 def _must_unload(
@@ -136,7 +143,7 @@ class _Course:
                 break
         uneven = [_loads(row.alone(index), expect).uneven for index in range(len(found))]
         expect.given(
-            not any(is_restricted(one.cycle) for one in found),
+            not any(_is_restricted(one.cycle) for one in found),
             "no policy, exclusion or missing data restricts unloads",
         )
         return cls(found, uneven, row.settings.number(HITS))
@@ -202,7 +209,7 @@ def bundles_go_to_less_loaded_brokers(
             less = found.load[to] <= found.load[source] + POINTS and to != source
             expect.that(less, f"{bundle} goes to a less loaded broker", f"{to}, with {loads}")
     sources = {source for source, _ in answer.pairs}
-    if found.ends and len(sources) == 1 and found.can_move and not is_restricted(case):
+    if found.ends and len(sources) == 1 and found.can_move and not _is_restricted(case):
         low, high = found.ends
         expect.that(sources == {high.name}, f"{high.name} unloads", ", ".join(sorted(sources)))
         targets = set(answer.to.values())

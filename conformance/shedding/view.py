@@ -11,6 +11,13 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from pulsar_conformance.conformance.common.check import POINTS, SHARE, near
+from pulsar_conformance.conformance.common.clusters import (
+    contains_bundle,
+    keeps_bundles,
+    named_in_policies,
+    namespaces_under_policies,
+)
 from pulsar_conformance.reference import Readings, Settings
 from pulsar_conformance.reference.cluster import RATE_FIELDS, Broker, Rates
 from pulsar_conformance.reference.numbers import (
@@ -24,12 +31,15 @@ from pulsar_conformance.reference.numbers import (
     throughput,
     total,
 )
-from pulsar_conformance.reference.ranges import HashRange, namespace_of
+from pulsar_conformance.reference.overload import OVERLOAD_THRESHOLD
+from pulsar_conformance.reference.ranges import namespace_of
 from pulsar_conformance.reference.shedding import (
     ENABLED,
     GRACE,
     IN_EXTENSIONS,
+    LIFETIME,
     MANAGER,
+    MAX_REPORTED_BUNDLES,
     PACKAGE,
     STRATEGY,
     TRANSFER_SHEDDER,
@@ -176,12 +186,6 @@ def is_recent(ago: Minutes, grace: Minutes, edge: bool) -> bool:
     return ago < grace or (edge and ago == grace)
 
 
-def contains_bundle(whole: str, bundle: str) -> bool:
-    """True if two bundles have the same namespace, and `whole` contains the range of `bundle`."""
-    alike = namespace_of(whole) == namespace_of(bundle)
-    return alike and HashRange.parse(whole).covers(HashRange.parse(bundle))
-
-
 @dataclass(frozen=True)
 class Unloading:
     """An implementation's answer for one cycle: its unloads, in order."""
@@ -284,3 +288,113 @@ class UnloadingInARow:
 
     def __str__(self) -> str:
         return "; then ".join(map(str, self.cycles))
+
+
+@dataclass(frozen=True)
+class LoadsOfCycle:
+    """The loads of brokers with current data, and TransferShedder's conditions for unloading.
+
+    A condition is None if rounding could decide it, or if the documents leave it open.
+    """
+
+    cycle: SheddingCycle
+
+    @cached_property
+    def load(self) -> dict[str, Percent]:
+        """The load, in percent, of each broker with current data."""
+        usages = self.cycle.weighted_usage.items()
+        return {name: usage for name, usage in usages if not self.outdated(name)}
+
+    def outdated(self, broker: str) -> bool:
+        """True if a broker's load data are too old to count."""
+        return age_of(self.cycle, broker) > self.cycle.settings.number(LIFETIME)
+
+    @cached_property
+    def mean(self) -> Percent:
+        """The mean load of the brokers, in percent."""
+        return total(self.load.values()) / len(self.load)
+
+    @cached_property
+    def target(self) -> Percent:
+        """The target for the standard deviation, in points."""
+        return 100 * self.cycle.settings.number(TRANSFER_TARGET)
+
+    @property
+    def deviates(self) -> bool | None:
+        """True if the deviation exceeds the target, None if only the sample deviation does."""
+        squares = total((one - self.mean) ** 2 for one in self.load.values())
+        count = len(self.load)
+        if squares / count > (self.target + POINTS) ** 2:
+            return True
+        least = max(self.target - POINTS, Fraction(0)) ** 2
+        return False if count > 1 and squares / (count - 1) < least else None
+
+    @property
+    def idle(self) -> bool:
+        """True if a broker has no traffic."""
+        rates = (self.cycle.rates_of(self.cycle.brokers[name]) for name in self.load)
+        return any(not one.messages and not one.throughput for one in rates)
+
+    @property
+    def underloaded(self) -> bool | None:
+        """True if a broker's load is below the documented fraction of the mean."""
+        bound = self.mean * min(Fraction(1, 2), self.target / 200)
+        if any(near(one, bound) for one in self.load.values()):
+            return None
+        return any(one < bound for one in self.load.values())
+
+    @property
+    def overloaded(self) -> bool | None:
+        """True if a broker is above the threshold, and above the mean by more than the target."""
+        bounds = (self.cycle.settings.number(OVERLOAD_THRESHOLD), self.mean + self.target)
+        if any(near(one, bound) for one in self.load.values() for bound in bounds):
+            return None
+        return any(one > max(bounds) for one in self.load.values())
+
+    @property
+    def uneven(self) -> bool | None:
+        """True if a condition for unloading holds."""
+        found = (self.deviates, self.idle, self.underloaded, self.overloaded)
+        return True if True in found else None if None in found else False
+
+    @cached_property
+    def ends(self) -> tuple[Broker, Broker] | None:
+        """The least and the most loaded broker; None if another broker's load is near theirs."""
+        order = sorted(self.load, key=lambda name: self.load[name])
+        if len(order) < 2:
+            return None
+        loads = [self.load[name] for name in order]
+        apart = not (near(loads[0], loads[1]) or near(loads[-2], loads[-1]))
+        low, high = (self.cycle.brokers[order[place]] for place in (0, -1))
+        return (low, high) if apart else None
+
+    @property
+    def can_move(self) -> bool:
+        """True if every most loaded broker has a bundle below half its gap to the least loaded.
+
+        Such a bundle has to be one that policies of other namespaces do not restrict.
+        """
+        if len(self.load) < 2 or keeps_bundles(self.cycle.case, self.cycle.settings):
+            return False
+        least, most = min(self.load.values()), max(self.load.values())
+        share = (most - least) / 2 / most * (1 - SHARE) if most else ZERO
+        idle = {name for name, one in self.load.items() if near(one, least)}
+        busy = (self.cycle.brokers[name] for name, one in self.load.items() if near(one, most))
+        return not idle & named_in_policies(self.cycle.case) and all(
+            self._has_small_bundle(broker, share) for broker in busy
+        )
+
+    def _has_small_bundle(self, broker: Broker, share: Fraction) -> bool:
+        """True if a broker can certainly move a bundle with less than `share` of its traffic."""
+        limit = share * self.cycle.rates_of(broker).throughput
+        top = self.cycle.settings.number(MAX_REPORTED_BUNDLES)
+        under = namespaces_under_policies(self.cycle.case)
+        movable = {one: self.cycle.measured(one) for one in self.cycle.movable(broker)}
+        measured = {one: rates.throughput for one, rates in movable.items() if rates}
+        free = [rate for one, rate in measured.items() if namespace_of(one) not in under]
+        return any(0 < one < limit for one in free) and len(free) > 2 and len(measured) <= top
+
+
+def age_of(cycle: SheddingCycle, broker: str) -> Fraction:
+    """Return the age of a broker's load data in seconds."""
+    return exact(cycle.case["brokers"][broker].get("age", 0))

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from pulsar_conformance.conformance.common.check import SHARE, Expect
+from pulsar_conformance.conformance.common.clusters import contains_bundle
 from pulsar_conformance.conformance.shedding.quantities import can_shed, is_overloaded
-from pulsar_conformance.conformance.shedding.view import SheddingCycle, contains_bundle, is_recent
+from pulsar_conformance.conformance.shedding.view import SheddingCycle, is_recent
 from pulsar_conformance.conformance.stories import draw_plots as plots
 from pulsar_conformance.conformance.stories import draw_stories as draws
 from pulsar_conformance.conformance.stories import quantities as courses
