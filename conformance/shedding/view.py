@@ -370,9 +370,8 @@ class LoadsOfCycle:
 
     @property
     def can_move(self) -> bool:
-        """True if every most loaded broker has a bundle below half its gap to the least loaded.
-
-        Such a bundle has to be one that policies of other namespaces do not restrict.
+        """True if every most loaded broker has a bundle, restricted by no policy, that is below
+        half its gap to the least loaded.
         """
         if len(self.load) < 2 or keeps_bundles(self.cycle.case, self.cycle.settings):
             return False
@@ -385,14 +384,15 @@ class LoadsOfCycle:
         )
 
     def _has_small_bundle(self, broker: Broker, share: Fraction) -> bool:
-        """True if a broker can certainly move a bundle with less than `share` of its traffic."""
-        limit = share * self.cycle.rates_of(broker).throughput
+        """True if a broker of several loaded bundles can move one with less than this share."""
         top = self.cycle.settings.number(MAX_REPORTED_BUNDLES)
         under = namespaces_under_policies(self.cycle.case)
         movable = {one: self.cycle.measured(one) for one in self.cycle.movable(broker)}
         measured = {one: rates.throughput for one, rates in movable.items() if rates}
         free = [rate for one, rate in measured.items() if namespace_of(one) not in under]
-        return any(0 < one < limit for one in free) and len(free) > 2 and len(measured) <= top
+        loaded = [one for one in free if one]
+        several = len(loaded) > 1 and len(free) > 2 and len(measured) <= top
+        return several and min(loaded) < share * self.cycle.rates_of(broker).throughput
 
 
 def age_of(cycle: SheddingCycle, broker: str) -> Fraction:
