@@ -136,8 +136,8 @@ def namespace(world: World, event: Mapping[str, Any], _happened: EventResult) ->
     name = event["name"]
     if name in world.namespaces:
         raise Ignored(f"{name} exists")
-    count = event.get("bundles") or world.settings.number(DEFAULT_BUNDLES)
-    world.namespaces[name] = list(ranges_of(boundaries(int(count))))
+    count = int(event.get("bundles") or world.settings.number(DEFAULT_BUNDLES))
+    world.namespaces[name] = list(ranges_of(boundaries(count)))
 
 
 def topic(world: World, event: Mapping[str, Any], result: EventResult) -> None:
