@@ -60,7 +60,7 @@ from pulsar_conformance.reference.cluster import RATE_FIELDS
 from pulsar_conformance.reference.context import Value
 from pulsar_conformance.reference.splitting import BY_RATES
 from pulsar_conformance.specs.judged import version_of_released
-from pulsar_conformance.specs.text import counted, paragraph
+from pulsar_conformance.specs.text import counted, enumerated, paragraph
 
 MAX_DEFAULTS_LISTED = 2
 """Maximum number of settings with a release's default that are listed without --all."""
@@ -101,7 +101,7 @@ def _asked(provided: ProvidedQuestions, options: ExplainOptions) -> tuple[Trial,
     Errors: `BadCase`, `BadSetting`, `specs.UnknownName`.
     """
     profile = options.profile or provided.profile or DEFAULT_PROFILE
-    own = provided.readings if profile == provided.profile else {}
+    own = _kept_readings(provided, profile)
     specs.load().check_open(profile, _other_readings(options.readings, own))
     changed = with_settings(provided.trial, options.settings)
     asked_version = "" if options.profile else provided.version
@@ -113,6 +113,29 @@ def _asked(provided: ProvidedQuestions, options: ExplainOptions) -> tuple[Trial,
     if options.profile is None:
         asked = asked.with_ways(provided.ways)
     return changed, trial, asked, version
+
+
+def _kept_readings(provided: ProvidedQuestions, profile: str) -> dict[str, str]:
+    """Return the readings of a case under which a profile answers it.
+
+    Another profile than the case's does so only by readings that it leaves open. A release has
+    readings of its own.
+    """
+    known = specs.load()
+    return {
+        name: value
+        for name, value in provided.readings.items()
+        if profile == provided.profile
+        or (not known.profile(profile).released and value in known.open_values(profile, name))
+    }
+
+
+def _reading_notes(provided: ProvidedQuestions, profile: str) -> Iterator[str]:
+    """Yield a note on the readings of a case by which a profile does not answer it."""
+    kept = _kept_readings(provided, profile)
+    left = [f"{name}={one}" for name, one in provided.readings.items() if name not in kept]
+    if left:
+        yield f"the case's {enumerated(left)} is not used, as {profile} does not leave it open"
 
 
 def _other_readings(given: Mapping[str, str], own: Mapping[str, str]) -> dict[str, str]:
@@ -155,6 +178,7 @@ def case_lines(provided: ProvidedQuestions, options: ExplainOptions) -> Generato
         yield from known_failure_lines(provided.trial, model.profile, named=named)
     yield from _defaults_lines(model, taken, options)
     notes = (
+        *_reading_notes(provided, model.profile),
         *manager_notes(trial),
         *_unsampled_notes(trial),
         *settings_notes(trial, model),

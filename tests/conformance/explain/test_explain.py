@@ -236,7 +236,11 @@ def test_a_saved_case_keeps_its_profile_and_readings(explain, tmp_path):
     _, out, _ = explain(file.read_text("utf-8"), "--reading", "overload-amount=margin")
     assert out.splitlines()[0] == "by documented-2.10"
     _, out, _ = explain(file.read_text("utf-8"), "--judge-by", "documented-3.0")
-    assert out.splitlines()[0] == "by documented-3.0"
+    assert out.splitlines()[0] == "by documented-3.0, overload-amount=one"
+    _, out, _ = explain(file.read_text("utf-8"), "--judge-by", "released-3.0")
+    assert out.splitlines()[0] == "by released-3.0"
+    unused = "overload-amount=one is not used, as released-3.0 does not leave it open"
+    assert unused in " ".join(out.split())
 
 
 CREATE = {"ask": "bundles.create", "case": {"bundles": 2, "settings": {}}}
