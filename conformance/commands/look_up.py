@@ -6,7 +6,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -16,7 +16,7 @@ from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE, add_profile
 from pulsar_conformance.specs import JSON, Alternative, Rule, Setting, Source, Specs, UnknownName
 from pulsar_conformance.specs.broker import broker_settings
 from pulsar_conformance.specs.errors import UserError
-from pulsar_conformance.specs.text import columns, counted, paragraph, written_value
+from pulsar_conformance.specs.text import columns, counted, enumerated, paragraph, written_value
 
 SHARED_SCHEMAS = ("message", "shapes")
 """Names of the schemas of protocol messages and of structures that operations share."""
@@ -39,7 +39,10 @@ class LookUp:
 
 def _rules_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "pattern", nargs="*", metavar="PATTERN", help="IDs of rules, as in 'OVERLOAD-*'"
+        "pattern",
+        nargs="*",
+        metavar="PATTERN",
+        help="IDs of rules, as in 'OVERLOAD-*', or a word of their titles and statements",
     )
     add_profile(parser, "list only the rules of these documents or of this release", default=None)
 
@@ -47,7 +50,7 @@ def _rules_arguments(parser: argparse.ArgumentParser) -> None:
 def _rules(args: argparse.Namespace) -> Iterator[str]:
     """Yield a line per rule."""
     known = specs.load()
-    matching = {rule.id for pattern in args.pattern for rule in known.rules_matching(pattern)}
+    matching = {rule.id for pattern in args.pattern for rule in _found(known, pattern)}
     judged = known.rules_of(args.profile) if args.profile else known.rules.values()
     rows = [
         (rule.id, rule.word, rule.title)
@@ -56,6 +59,19 @@ def _rules(args: argparse.Namespace) -> Iterator[str]:
     ]
     yield from columns(rows)
     yield counted(len(rows), "rule")
+
+
+def _found(known: Specs, pattern: str) -> Sequence[Rule]:
+    """Return the rules with matching IDs or, if there are none, those whose text has the word.
+
+    Errors: `UnknownName` if there is no such word either.
+    """
+    if not any(fnmatchcase(name, pattern) for name in known.rules):
+        word = pattern.casefold()
+        texts = ((one, f"{one.title} {one.statement}".casefold()) for one in known.rules.values())
+        if found := [one for one, text in texts if word in text]:
+            return found
+    return known.rules_matching(pattern)
 
 
 def _rule_arguments(parser: argparse.ArgumentParser) -> None:
@@ -108,7 +124,11 @@ def _labelled_properties(
     yield "presupposes", ", ".join(rule.presupposes)
     for clause in rule.clauses if len(rule.clauses) > 1 else ():
         yield "clause", clause.says
-    yield "profiles", ", ".join(one for one in known.profiles if rule in known.rules_of(one))
+    judging = [one for one in known.profiles if rule in known.rules_of(one)]
+    without = [one for one in judging if _is_without_reading(known, rule, one)]
+    yield "profiles", ", ".join(one for one in judging if one not in without)
+    if without:
+        yield "", f"{enumerated(without)} does not allow {follows}, so that nobody is judged"
     from pulsar_conformance import fixtures  # slow to import, and only used here
 
     for example in fixtures.examples():
@@ -121,6 +141,14 @@ def _labelled_properties(
         if broken_by := ", ".join(_known_to_break(name, texts)):
             where = _where_faults_count(rule, known.rules[name])
             yield "presupposed", f"{name} is broken by {broken_by}; {where}"
+
+
+def _is_without_reading(known: Specs, rule: Rule, profile: str) -> bool:
+    """True if a profile's documents do not allow the alternatives that a rule judges."""
+    if known.profile(profile).kind != "documented":
+        return False
+    every = rule.reading.items()
+    return any(value not in known.open_values(profile, name) for name, value in every)
 
 
 def _where_faults_count(rule: Rule, presupposed: Rule) -> str:

@@ -162,6 +162,19 @@ def test_a_rule_is_shown_with_the_sources_of_a_profile_and_their_addresses(said,
     assert "documented-2.4 does not have the rule OVERLOAD-02" in capsys.readouterr().err
 
 
+def test_a_profile_that_does_not_allow_what_a_rule_judges_is_named(said):
+    text = " ".join("\n".join(said("rule", "SHED-08")).split())
+    assert "profiles documented-3.0, documented-2.10, documented-4.0, documented-4.2, rel" in text
+    assert "documented-5.0 does not allow overload-scope=all, so that nobody is judged" in text
+
+
+def test_rules_are_found_by_a_word_of_their_texts(said, capsys):
+    lines = said("rules", "Grace")
+    assert [line.partition(" ")[0] for line in lines if line.startswith("SHED-1")]
+    assert main(["rules", "gracious"]) == 2
+    assert "gracious is not a rule or pattern of rules" in capsys.readouterr().err
+
+
 def test_a_setting_without_a_documented_default_has_that_of_released_pulsar(said):
     text = " ".join(said("settings", "loadBalancerServiceUnitStateMonitorIntervalInSeconds"))
     assert "none is documented; in released Pulsar, 60" in " ".join(text.split())
