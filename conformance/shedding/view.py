@@ -330,10 +330,11 @@ class LoadsOfCycle:
         return False if count > 1 and squares / (count - 1) < least else None
 
     @property
-    def idle(self) -> bool:
-        """True if a broker has no traffic."""
+    def idle(self) -> bool | None:
+        """True if a broker has no traffic; None if one has only messages or only bytes."""
         rates = (self.cycle.rates_of(self.cycle.brokers[name]) for name in self.load)
-        return any(not one.messages and not one.throughput for one in rates)
+        measures = {bool(one.messages) + bool(one.throughput) for one in rates}
+        return True if 0 in measures else None if 1 in measures else False
 
     @property
     def underloaded(self) -> bool | None:
@@ -370,9 +371,7 @@ class LoadsOfCycle:
 
     @property
     def can_move(self) -> bool:
-        """True if every most loaded broker has a bundle, restricted by no policy, that is below
-        half its gap to the least loaded.
-        """
+        """True if every most loaded broker has a bundle below half its gap to the least loaded."""
         if len(self.load) < 2 or keeps_bundles(self.cycle.case, self.cycle.settings):
             return False
         least, most = min(self.load.values()), max(self.load.values())
@@ -384,7 +383,7 @@ class LoadsOfCycle:
         )
 
     def _has_small_bundle(self, broker: Broker, share: Fraction) -> bool:
-        """True if a broker of several loaded bundles can move one with less than this share."""
+        """True if one of a broker's loaded bundles, free of policies, has less than a share."""
         top = self.cycle.settings.number(MAX_REPORTED_BUNDLES)
         under = namespaces_under_policies(self.cycle.case)
         movable = {one: self.cycle.measured(one) for one in self.cycle.movable(broker)}
