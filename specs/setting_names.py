@@ -22,8 +22,11 @@ from pulsar_conformance.specs.versions import precedes
 MIN_SIMILARITY = 0.85
 """Minimum similarity to a known name, from 0 to 1, of a name that counts as misspelt."""
 
+LONG_NAME = 12
+"""Minimum length of a name that counts as misspelt if a single known name begins with it."""
+
 ABOUT_BALANCING = re.compile(
-    r"load.?balanc|load.?manager|shedd|unload|lowerBoundary|bundle", re.IGNORECASE
+    r"load.?balanc|load.?manager|shedd|unload|lowerBoundary|bundle|flowOrQps", re.IGNORECASE
 )
 """Pattern of names of settings about load balancing, existing or not."""
 
@@ -52,7 +55,8 @@ def why_unknown(name: str, version: str | None = None) -> str | None:
     if name in current_names():
         return f"its name is now {current_names()[name]}"
     near = get_close_matches(name.lower(), spellings(), n=1, cutoff=MIN_SIMILARITY)
-    if near:
+    longer = [one for one in spellings() if one.startswith(name.lower())]
+    if near := near or (longer if len(longer) == 1 and len(name) >= LONG_NAME else []):
         return f"there is no such setting; the most similar name is {spellings()[near[0]]}"
     return "there is no such setting" if ABOUT_BALANCING.search(name) else ""
 

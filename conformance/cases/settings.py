@@ -127,8 +127,7 @@ class SettingsRead:
         `newer` has the newer names of settings in `given`, as the field `newer_names` does.
         """
         values = merge_settings(dict(self.values), given)
-        places = dict.fromkeys(given, COMMAND_LINE)
-        assumed = ""
+        places, assumed = dict.fromkeys(given, COMMAND_LINE), ""
         transfers = str(given.get(STRATEGY)).rpartition(".")[2] == TRANSFER
         if transfers and MANAGER not in given and manager_by_settings(values) == MODULAR:
             values, places[MANAGER] = {**values, MANAGER: EXTENSIBLE_CLASS}, COMMAND_LINE
@@ -188,9 +187,13 @@ class SettingsRead:
 
     def parts(self) -> frozenset[str]:
         """Return the parts of a broker that are in force once it starts, as in `disabled`."""
-        stopped, named = self.running().manager == STOPPED, self.values_with_full_names()
-        named = {**named, **(self.similar_classes() if stopped else {})}
-        return parts_in_force(self.values, running_classes(named, self.version))
+        named, runs = self.values_with_full_names(), self.running()
+        similar = self.similar_classes() if runs.manager == STOPPED else {}
+        tried = [{**named, **similar}]
+        if runs.manager == STOPPED and not similar and runs.culprit != MANAGER:
+            tried.append({**named, runs.culprit: None})
+        each = (running_classes(one, self.version) for one in tried)
+        return frozenset().union(*(parts_in_force(self.values, one) for one in each))
 
     def strategy_instead(self, running: Running) -> Mapping[str, Any]:
         """Return the strategy that runs instead of the configured one, as {setting: strategy}.
@@ -266,10 +269,7 @@ class SettingsRead:
                 yield name, f"{value}: {why}"
 
     def notes(self) -> Iterator[str]:
-        """Yield notes on an assumed setting, on unread parts, and on settings without effect.
-
-        Unread settings whose values are known from elsewhere are left out.
-        """
+        """Yield notes on an assumed setting, on still unknown ones, and on those without effect."""
         yield from filter(None, [self.assumed])
         for name in (STRATEGY, SHEDDING_INTERVAL):
             if late := self.delay_remark(name):

@@ -287,7 +287,7 @@ def _sections(found: SettingsRead, to: str | None, every: bool) -> Iterator[Sect
     title = f"not set, so that the default of Pulsar {release} {but}"
     yield (title, defaults) if every else (f"{title}: {count} (--all lists them)", [])
     if found.others:
-        yield f"not listed: {counted(found.others, 'setting')} of other parts of the broker", []
+        yield f"not listed: {counted(found.others, 'name')} of no setting of load balancing", []
 
 
 def _rows(some: Iterable[Unused]) -> list[str]:

@@ -123,7 +123,7 @@ def _changes_of_classes(now: SettingsRead, upgraded: SettingsRead) -> Iterator[s
     named = {*now.values, *(one.name for one in now.unused)}
     default = STRATEGY not in named and not has_setting(broker_settings()[STRATEGY], now.version)
     if after.manager == STOPPED != before.manager:
-        yield f"the broker no longer starts: {after.problem}"
+        yield f"{_not_starting(now)}: {after.problem}"
     elif after.manager != before.manager and before.manager != STOPPED:
         yield f"the {after.manager} load manager runs instead of the {before.manager} one{why}"
     elif after.manager != before.manager:
@@ -135,6 +135,12 @@ def _changes_of_classes(now: SettingsRead, upgraded: SettingsRead) -> Iterator[s
             if old != new:
                 runs = "runs by default" if default else "runs"
                 yield f"{short_value(new)} {runs} instead of {short_value(old)}{why}"
+
+
+def _not_starting(now: SettingsRead) -> str:
+    """Return the start of a sentence on what keeps the broker from starting after an upgrade."""
+    already = now.reasons_not_to_start()
+    return f"the broker {'does not start for another reason' if already else 'no longer starts'}"
 
 
 def _changes_of_effects(now: SettingsRead, upgraded: SettingsRead) -> Iterator[str]:
@@ -149,7 +155,7 @@ def _changes_of_effects(now: SettingsRead, upgraded: SettingsRead) -> Iterator[s
     culprits = {now.running().culprit, will.culprit, *upgraded.similar_classes()}
     stopping = upgraded.reasons_not_to_start()
     for name in stopping.keys() - now.reasons_not_to_start().keys() - {will.culprit}:
-        yield f"the broker no longer starts: {name}: {stopping[name].rpartition(', so ')[0]}"
+        yield f"{_not_starting(now)}: {name}: {stopping[name].rpartition(', so ')[0]}"
         culprits.add(name)
     once = " once the broker starts" if stopping else ""
     if stopped:

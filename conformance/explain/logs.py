@@ -31,6 +31,8 @@ KIBIBYTE = 1 / 1024
 """Mebibytes in a kibibyte."""
 
 DIFFERS = "the line differs"
+ROUNDED = 0.01
+"""Percentage points by which rounding may change a logged usage or average."""
 
 SPLITTING = ("BundleSplitterTask", "splitting bundle", "split namespace bundle")
 """Strings that occur in log lines about splits."""
@@ -92,8 +94,11 @@ def _over_average(figures: Figures) -> Iterator[str]:
     broker, *texts = figures
     usage, average, threshold, planned, left = map(float, texts)
     usage, average, threshold = _percent(usage, average, threshold)
-    yield f"ThresholdShedder, {broker}: {usage:.2f} % is over {average:.2f} + {threshold:g} %"
+    limit = f"{average:.2f} + {threshold:g} %"
+    yield f"ThresholdShedder, {broker}: {usage:.2f} % is over {limit}"
     share = usage - average - threshold + MARGIN
+    if share < MARGIN - ROUNDED:
+        yield f"{DIFFERS}: {usage:.2f} % is under {limit}"
     total = planned + left
     arithmetic = f"{usage:.2f} - ({average:.2f} + {threshold:g}) + {MARGIN}"
     yield f"to shed: {arithmetic} = {share:.2f} % of {_rate(total)} = {_rate(share / 100 * total)}"

@@ -159,6 +159,21 @@ def test_a_value_with_a_meaning_is_not(told, release, lines):
     assert (status, found["outOfRange"]) == (0, [])
 
 
+# TransferShedder keeps the modular load manager from starting; the rest counts once it starts.
+def test_values_are_out_of_range_beside_a_strategy_of_another_load_manager(told):
+    transfer = "org.apache.pulsar.broker.loadbalance.extensions.scheduler.TransferShedder"
+    strategy = f"loadBalancerLoadSheddingStrategy={transfer}"
+    _, found, text = told("4.2.4", strategy, f"{GRACE}=-1", "loadBalancerBrokerMaxTopics=0")
+    assert len(found["outOfRange"]) == 2
+    assert "TransferShedder belongs to the extensible load manager" in text
+
+
+def test_a_name_that_begins_another_is_misspelt(told):
+    _, _, text = told("4.2.4", "flowOrQpsDifferenceThreshold=5", "clusterName=x")
+    assert "the most similar name is flowOrQpsDifferenceThresholdPercentage" in text
+    assert "not listed: 1 name of no setting of load balancing" in text
+
+
 def test_what_is_not_in_force_is_not_out_of_range(told):
     _, found, _ = told("4.2.4", f"{POINTS}=150", OVERLOAD)
     assert (found["outOfRange"], [one["name"] for one in found["withoutEffect"]]) == ([], [POINTS])

@@ -42,6 +42,8 @@ def test_a_plan_over_the_average_is_recomputed(explained, scale):
     assert "the line agrees" in out
     _, out, _ = explained(OVER_AVERAGE.format(*figures[:3], 30, 70))
     assert "the line differs: it says 30 MiB/s" in out
+    _, out, _ = explained(OVER_AVERAGE.format(0.5 * scale, *figures[1:3], 1.7, 98.3))
+    assert "the line differs: 50.00 % is under 43.30 + 10 %" in out
 
 
 def test_a_plan_over_the_threshold_names_the_traffic_and_the_resource(explained):
