@@ -1,5 +1,9 @@
 """The rules and checks for each sentence of the documents: `nox -s coverage -- --documents DIR`.
 
+Sentences are numbered from 1 within each section, as in the sources of rules; headings and labels
+of notes do not count. A list item, a row of a table, a comment and a line with a setting each start
+a new sentence, and a block of code or a table of the monitor counts as one.
+
 Exit status: 0 on success; 1 if a text differs from its fingerprints, no rule claims a sentence, or
 a rule has no check; 2 for invalid input.
 """
@@ -86,7 +90,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
 def _print_differences(console: Console, document: Document, text: Text) -> int:
     found = list(sentence_changes(document, text))
     for difference in found:
-        line = _shortened(f"{document.id}: {difference}", console.width)
+        line = textwrap.fill(f"{document.id}: {difference}", console.width, subsequent_indent="  ")
         console.print(Line(line, style="bold red"))
     return len(found)
 
@@ -108,8 +112,8 @@ def _print_document(
             if heading:
                 console.print(Line(heading, style="bold"))
                 heading = ""
-            line = f"{sentence.number:5}  {words.get(sentence.sha256, '(not in this file)')}"
-            console.print(Line(_shortened(line, console.width)))
+            text_of = words.get(sentence.sha256, "(not in this file)")
+            console.print(Line(_numbered(sentence.number, text_of, console.width)))
             console.print(Line(_indented(said, console.width), style=STYLES[kind]))
     return total
 
@@ -147,8 +151,10 @@ def _print_totals(console: Console, totals: dict[str, Counter[str]]) -> None:
     console.print(table)
 
 
-def _shortened(line: str, width: int) -> str:
-    return line if len(line) <= width else line[: width - 3] + "..."
+def _numbered(number: int, text: str, width: int) -> str:
+    """Return a sentence in full, wrapped, with its number in front of the first line."""
+    start = f"{number:5}  "
+    return textwrap.fill(text, width, initial_indent=start, subsequent_indent=" " * len(start))
 
 
 def _indented(said: str, width: int) -> str:

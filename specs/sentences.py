@@ -1,8 +1,8 @@
 """Splits documents into the sentences that have fingerprints and that rules claim.
 
-Each of these counts as one sentence: a line with a setting, a command, a table row, a list item, a
-code block, a monitor table. All other lines are joined and split at the ends of sentences. Markers
-of notes ("tip", ":::note") are not sentences.
+A code block or a monitor table counts as one sentence. A line with a setting, a command, a table
+row, a list item and a comment each start a new sentence. All other lines are joined and split at
+the ends of sentences. Markers of notes ("tip", ":::note") are not sentences.
 """
 
 import hashlib

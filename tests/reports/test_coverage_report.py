@@ -129,7 +129,7 @@ def test_every_sentence_is_listed(farm: Path, capsys: pytest.CaptureFixture[str]
     assert "    1  Corn is good.\n       none: Only an opinion.\n" in out
     assert "    2  They quack.\n       unclaimed: awaits OWN\n" in out
     assert "    1  Hens lay an egg each day, if they are well fed and" in out
-    assert "by their keepers" not in out
+    assert "\n       or by their keepers.\n" in out
     assert "\x1b" not in out
     assert max(map(len, out.splitlines())) <= 80
     totals = [line.split() for line in out.splitlines()[-4:]]
