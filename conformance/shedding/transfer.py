@@ -205,9 +205,11 @@ def bundles_go_to_less_loaded_brokers(
         to = answer.to.get(bundle)
         expect.that(to is not None, f"a destination of {bundle}", "none is named")
         if to in found.load and source in found.load:
-            loads = f"{plain(found.load[source])} % and {plain(found.load[to])} %"
+            of, at = (f"{one}, at {plain(found.load[one])} %" for one in (source, to))
             less = found.load[to] <= found.load[source] + POINTS and to != source
-            expect.that(less, f"{bundle} goes to a less loaded broker", f"{to}, with {loads}")
+            expect.that(
+                less, f"{bundle} goes to a less loaded broker", f"{bundle} goes from {of}, to {at}"
+            )
     sources = {source for source, _ in answer.pairs}
     if found.ends and len(sources) == 1 and found.can_move and not _is_restricted(case):
         low, high = found.ends
