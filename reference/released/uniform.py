@@ -213,7 +213,7 @@ def _difference_steps(view: ClusterView, decision: _Decision) -> Iterator[Step]:
         setting, unit = THRESHOLDS[kind]
         threshold = view.known.number(setting)
         least, most = (WRITTEN[kind](Fraction(one)) for one in (spread.least, spread.most))
-        least += ", as which no traffic counts," if spread.least == 1 else ""
+        least += " (0 counts as 1)" if spread.least == 1 else ""
         over = "over" if decision.over[kind] else "not over"
         found = f"{over} {threshold:g} ({setting})"
         if threshold <= 0:
@@ -226,9 +226,7 @@ def _difference_steps(view: ClusterView, decision: _Decision) -> Iterator[Step]:
         pair = f"{spread.idlest or 'no broker'} {least} to {spread.busiest or 'no broker'} {most}"
         compared = f"{pair}, {differs}"
         if spread.idlest is not None and spread.idlest == spread.busiest:
-            compared = (
-                f"{spread.idlest}, {least.rstrip(',')}, is both the least and the most loaded"
-            )
+            compared = f"{spread.idlest}, {least}, is both the least and the most loaded"
         yield Step(MEASURES[kind], f"{compared}: {found}")
 
 

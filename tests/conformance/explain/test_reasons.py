@@ -62,7 +62,7 @@ def test_a_broker_that_is_least_and_most_loaded_is_named_once(explain):
     case = {"strategy": "UniformLoadShedder", "brokers": brokers, "bundles": {}}
     case |= {"settings": {}, "recentlyUnloaded": {}}
     _, out, _ = explain({"ask": "shed.select", "case": case}, "--judge-by", "released-3.0")
-    assert "as which no traffic counts, is both the least and the most loaded" in " ".join(
+    assert "(0 counts as 1), is both the least and the most loaded" in " ".join(
         out.split()
     )
 
