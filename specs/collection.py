@@ -12,6 +12,7 @@ from types import MappingProxyType
 from pulsar_conformance.specs.errors import UnknownName
 from pulsar_conformance.specs.model import (
     JSON,
+    Alternative,
     Document,
     Hidden,
     Profile,
@@ -45,6 +46,10 @@ class Defaults(dict[str, JSON]):
         found = copy(self)
         found.update(more)
         return found
+
+
+AT_A_LIMIT = frozenset({"overload-trigger", "placement-at-threshold", "threshold-trigger"})
+"""Readings that decide about a usage exactly at a limit; rules say such as "above" or "over"."""
 
 
 @dataclass(frozen=True)
@@ -285,6 +290,20 @@ class Specs:
         if any(reading in one.settled for one in self.lineage(profile)):
             return f"the documents of {profile} settle the point"
         return f"no document of {profile} allows it"
+
+    def assumed_readings(
+        self, profile: str, readings: Mapping[str, str]
+    ) -> Iterator[tuple[Reading, Alternative, str | None]]:
+        """Yield each of the readings with which statements of rules are at odds as they are worded.
+
+        These are alternatives that no document of the profile allows, each with the reason, and
+        those that decide about a usage exactly at a limit in another way than the profile.
+        """
+        usual = self.default_readings(profile)
+        for name, value in readings.items():
+            closed = self.why_closed(profile, name, value)
+            if closed or (name in AT_A_LIMIT and value != usual[name]):
+                yield self.readings[name], self.readings[name].alternative(value), closed
 
     def unused_readings(
         self, profile: str, declared: Mapping[str, str], given: Mapping[str, str]

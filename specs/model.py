@@ -168,6 +168,10 @@ class Reading:
         """The values of the reading's alternatives."""
         return tuple(alternative.value for alternative in self.alternatives)
 
+    def alternative(self, value: str) -> Alternative:
+        """Return the alternative with a value. Errors: `StopIteration` if there is none."""
+        return next(one for one in self.alternatives if one.value == value)
+
     @property
     def documented(self) -> tuple[str, ...]:
         """The values that at least one document allows."""

@@ -1,20 +1,27 @@
 """Checks if cases are valid and if answers are equal, to each other or to those by hand.
 
-The same definitions hold for drawn, reduced, pasted and saved cases.
+The same definitions hold for drawn, reduced, pasted and saved cases. Notes say what seems to be a
+mistake in a valid case.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any
 
 from pulsar_conformance import specs
 from pulsar_conformance.adapters.validation import case_schema_error
+from pulsar_conformance.conformance.bundles.operations import SPLIT
 from pulsar_conformance.conformance.catalogue import OPERATIONS
 from pulsar_conformance.conformance.common.trial import DECLINED, Json, Trial
 from pulsar_conformance.fixtures import Answer, Example
-from pulsar_conformance.reference import MissingSetting, Readings, Settings
+from pulsar_conformance.reference import MissingSetting, Model, Readings, Settings
+from pulsar_conformance.reference.cluster import RATE_FIELDS
 from pulsar_conformance.reference.context import Value
+from pulsar_conformance.reference.shedding import STRATEGY
+from pulsar_conformance.reference.splitting import BY_RATES
+from pulsar_conformance.specs.balancers import NO_ROLE, OWN_CLASSES, PACKAGE
 from pulsar_conformance.specs.judged import version_of_released
 from pulsar_conformance.specs.text import as_sentence, counted, enumerated
 
@@ -150,6 +157,69 @@ def _usage(broker: Mapping[str, Any]) -> float:
     return max((100 * float(one.get("usage", 0)) / float(one["limit"]) for one in parts), default=0)
 
 
+def unsampled_notes(trial: Trial) -> Iterator[str]:
+    """Yield a note on bundles whose rates are not used, because their data have no samples."""
+    unsampled = {
+        name: None
+        for _, case in trial.questions
+        if isinstance(case, dict) and isinstance(case.get("bundles"), dict)
+        for name, data in case["bundles"].items()
+        for one in (data.values() if isinstance(data, dict) else ())
+        if isinstance(one, dict) and one.get("numSamples") == 0 and any(map(one.get, RATE_FIELDS))
+    }
+    if unsampled:
+        first, *others = unsampled
+        more = f" and {counted(len(others), 'other bundle')}" if others else ""
+        yield (
+            f"numSamples is 0 in data of {first}{more}: the rates in these data are not used; "
+            "instead, the rates assumed for bundles that were never measured count"
+        )
+
+
+def traffic_notes(trial: Trial, model: Model) -> Iterator[str]:
+    """Yield a note on each bundle to be split by traffic if the case lacks its topics' traffic."""
+    for operation, case in trial.questions:
+        if operation != SPLIT.id:
+            continue
+        steps = model.derive(operation, case).steps
+        if not any(step.label == "algorithm" and step.text == BY_RATES for step in steps):
+            continue
+        given = case.get("topicLoads") or {}
+        idle = [topic for topic in case["topics"] if not given.get(topic)]
+        if idle:
+            every = len(idle) == len(case["topics"]) and idle[1:]
+            of = "the topics" if every else idle[0] if not idle[1:] else f"{len(idle)} topics"
+            yield (
+                f"{BY_RATES} needs the rates of topics, and topicLoads has none of {of}; the "
+                "answer assumes no traffic there"
+            )
+
+
+def strategy_notes(trial: Trial) -> Iterator[str]:
+    """Yield a note on each shedding strategy that Pulsar does not have, with the most similar one.
+
+    A class outside Pulsar's package is a plug-in, and gets no note.
+    """
+    known = OWN_CLASSES[STRATEGY]
+    for name in dict.fromkeys(_named(trial)):
+        short = name.rpartition(".")[2]
+        plugged = "." in name and not name.startswith(PACKAGE)
+        if plugged or short in known or name.removeprefix(PACKAGE) in NO_ROLE:
+            continue
+        near = get_close_matches(short, known, n=1)
+        meant = f"; did you mean {near[0]}?" if near else ""
+        yield f"no shedding strategy {name} is known{meant}"
+
+
+def _named(trial: Trial) -> Iterator[str]:
+    """Yield the shedding strategies that cases name, in the field or in their settings."""
+    for _, case in trial.questions:
+        if isinstance(case, dict):
+            for name in (case.get("strategy"), (case.get("settings") or {}).get(STRATEGY)):
+                if isinstance(name, str):
+                    yield name
+
+
 def profile_of(example: Example, trial: Trial) -> str:
     """Return the first profile that judges a rule of the example and can answer its questions."""
     bundled = specs.load()
@@ -169,52 +239,46 @@ def changed_note(example: Example) -> str | None:
     return f"By {enumerated(example.changed_in)} and later documents, other answers are right."
 
 
-def comparison_by_hand(
-    example: Example, answers: Sequence[Answer], profile: str, readings: Mapping[str, str]
-) -> str:
-    """Return sentences that compare the answers under a profile with those worked out by hand.
-
-    `readings` are those that the user chose.
-    """
+def comparison_by_hand(example: Example, possible: Sequence[Sequence[Answer]], model: Model) -> str:
+    """Return sentences that compare all answers that a model may give with those by hand."""
+    other = _difference(example, model)
     if example.allowed is None:
-        return f"There is no answer by hand: {example.judged_by_rules}"
-    if example_allows(example, answers):
+        return f"There is no answer by hand: {other or example.judged_by_rules}"
+    sentences = []
+    if all(example_allows(example, one) for one in possible):
         others = len(example.allowed) - 1
         verb = "is" if others == 1 else "are"
         more = f"; {counted(others, 'other')} {verb} also allowed" if others else ""
-        first = f"The answer by hand is the same{more}."
+        sentences.append(f"The answer by hand is the same{more}.")
+        known = None
     else:
-        first = f"The answer by hand is different{_difference(example, profile, readings)}."
-    sentences = [first]
+        sentences.append(f"The answer by hand is different{other and f'; {other}'}.")
+        known = example.released.get(version_of_released(model.profile))
     if example.shows_model_answer:
         sentences += ["Others may be right as well.", as_sentence(example.judged_by_rules or "")]
-    known = example.released.get(version_of_released(profile))
-    if known and not example_allows(example, answers):
-        sentences.append(f"Pulsar {version_of_released(profile)}: {known.why}")
+    if known:
+        sentences.append(f"Pulsar {version_of_released(model.profile)}: {known.why}")
     return " ".join(sentences)
 
 
-def _difference(example: Example, profile: str, readings: Mapping[str, str]) -> str:
-    """Return the reason why a profile's answer is not the one by hand, as the end of a sentence.
+def _difference(example: Example, model: Model) -> str:
+    """Return why a model's answer may differ from the one by hand.
 
     Empty if nothing but the behavior of a release explains it.
     """
-    other = [
-        f"{name}={value}"
-        for name, value in example.readings.items()
-        if readings.get(name, value) != value
-    ]
+    known, profile = specs.load(), model.profile
+    followed = model.readings.choices
+    other = [f"{name}={one}" for name, one in example.readings.items() if followed[name] != one]
     if other:
-        return f"; it assumes {enumerated(other)}"
-    known = specs.load()
+        return f"it assumes {enumerated(other)}"
     if not example.holds_in(known, profile):
         since = next(one.id for one in known.lineage(profile) if one.id in example.changed_in)
-        return f"; it holds only by the documents before {since}"
+        return f"it holds only by the documents before {since}"
     if known.profile(profile).released:
         return ""
     first = profile_of(example, Trial.asking(example.questions))
     names = enumerated([*_other_defaults(example, first, profile)])
-    return f"; by hand, {names} has the default of {first}, not of {profile}" if names else ""
+    return f"by hand, {names} has the default of {first}, not of {profile}" if names else ""
 
 
 def _other_defaults(example: Example, first: str, profile: str) -> Iterator[str]:

@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from pulsar_conformance import fixtures, specs
+from pulsar_conformance import fixtures
 from pulsar_conformance.adapters.arguments import (
     DEFAULT_PROFILE,
     add_dynamic,
@@ -186,7 +186,7 @@ def _lines(args: argparse.Namespace) -> Generator[str, None, bool]:
             "FILE, --from URL, --example ID or --log FILE"
         )
     from_cluster = args.metrics or args.url or _is_of_cluster(args.case)
-    is_example = args.example is not None or _is_example(args.case)
+    is_example = args.example is not None or fixtures.names_example(args.case)
     of_version = args.release if not (from_cluster or is_example or args.log) else None
     others = tuple(one for one in SOURCE_OPTIONS if one != "release" or of_version is None)
     _check_options(args, () if from_cluster else others, "a cluster's reports or metrics")
@@ -202,7 +202,7 @@ def _lines(args: argparse.Namespace) -> Generator[str, None, bool]:
         return (yield from _cluster_lines(args, focus))
     if is_example:
         wanted = _options_for(args, focus, "")
-        example = _example(args.example or args.case)
+        example = fixtures.example_of_user(args.example or args.case)
         if args.as_case:
             _check_options(args, NOT_FOR_PRINTED_CASES, "an explanation")
             content = example_as_case(example, wanted.settings)
@@ -212,6 +212,7 @@ def _lines(args: argparse.Namespace) -> Generator[str, None, bool]:
             return (yield from case_lines(provided_example(example, {}), wanted))
         yield from example_lines(example, wanted)
         return True
+    fixtures.check_not_rule(args.case)
     answered = []
     options: dict[str, ExplainOptions] = {}
     for number, provided in enumerate(read_questions_of_user(args.case)):
@@ -379,21 +380,3 @@ def _options_for(args: argparse.Namespace, focus: Focus, profile: str) -> Explai
     readings = chosen_readings(args.reading)
     words = {"newer_names": given.newer_names, "sweep": args.sweep}
     return ExplainOptions(args.profile, readings, settings, focus, args.all, **words)
-
-
-def _is_example(name: str | None) -> bool:
-    """True if a name is not a file, but a worked example's ID or place."""
-    with suppress(OSError):  # The text may be too long for a file name.
-        return (
-            name is not None
-            and fixtures.example_named(name) is not None
-            and not Path(name).exists()
-        )
-    return False
-
-
-def _example(name: str) -> fixtures.Example:
-    found = fixtures.example_named(name)
-    if found is None:
-        raise specs.UnknownName(name, "worked example", [one.id for one in fixtures.examples()])
-    return found

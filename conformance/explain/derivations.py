@@ -10,7 +10,6 @@ from typing import Any
 
 from pulsar_conformance import specs
 from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE
-from pulsar_conformance.conformance.bundles.operations import SPLIT
 from pulsar_conformance.conformance.cases.deviations import known_failure_lines
 from pulsar_conformance.conformance.cases.effects import STRATEGY
 from pulsar_conformance.conformance.cases.legality import (
@@ -18,6 +17,9 @@ from pulsar_conformance.conformance.cases.legality import (
     comparison_by_hand,
     history_notes,
     profile_of,
+    strategy_notes,
+    traffic_notes,
+    unsampled_notes,
 )
 from pulsar_conformance.conformance.cases.placing import PORT_IGNORED
 from pulsar_conformance.conformance.cases.saved import (
@@ -46,6 +48,7 @@ from pulsar_conformance.conformance.explain.running import (
     manager_notes,
     other_decisions,
     possible_answers,
+    possible_derivations,
     profiles_to_compare,
     release_of,
     settings_notes,
@@ -53,14 +56,12 @@ from pulsar_conformance.conformance.explain.running import (
     without_effect_notes,
 )
 from pulsar_conformance.conformance.explain.spread import next_report_lines, spread_lines
-from pulsar_conformance.fixtures import Example
+from pulsar_conformance.fixtures import Answer, Example
 from pulsar_conformance.reference import Derivation, Model, Step, fold_steps
 from pulsar_conformance.reference.channel import with_numbered_changes
-from pulsar_conformance.reference.cluster import RATE_FIELDS
 from pulsar_conformance.reference.context import Value
-from pulsar_conformance.reference.splitting import BY_RATES
 from pulsar_conformance.specs.judged import version_of_released
-from pulsar_conformance.specs.text import counted, enumerated, paragraph
+from pulsar_conformance.specs.text import enumerated, paragraph
 
 MAX_DEFAULTS_LISTED = 2
 """Maximum number of settings with a release's default that are listed without --all."""
@@ -180,12 +181,13 @@ def case_lines(provided: ProvidedQuestions, options: ExplainOptions) -> Generato
     notes = (
         *_reading_notes(provided, model.profile),
         *manager_notes(trial),
-        *_unsampled_notes(trial),
+        *strategy_notes(trial),
+        *unsampled_notes(trial),
         *settings_notes(trial, model),
         *without_effect_notes(changed, model, version, options.named),
         *_nic_speed_notes(trial, options.settings),
         *history_notes(trial),
-        *_traffic_notes(trial, model),
+        *traffic_notes(trial, model),
     )
     for note in notes:
         yield from paragraph(note, 2)
@@ -240,44 +242,6 @@ def _nic_speed_notes(trial: Trial, given: Mapping[str, Any]) -> Iterator[str]:
         )
 
 
-def _traffic_notes(trial: Trial, model: Model) -> Iterator[str]:
-    """Yield a note on each bundle to be split by traffic if the case lacks its topics' traffic."""
-    for operation, case in trial.questions:
-        if operation != SPLIT.id:
-            continue
-        steps = model.derive(operation, case).steps
-        if not any(step.label == "algorithm" and step.text == BY_RATES for step in steps):
-            continue
-        given = case.get("topicLoads") or {}
-        idle = [topic for topic in case["topics"] if not given.get(topic)]
-        if idle:
-            every = len(idle) == len(case["topics"]) and idle[1:]
-            of = "the topics" if every else idle[0] if not idle[1:] else f"{len(idle)} topics"
-            yield (
-                f"{BY_RATES} needs the rates of topics, and topicLoads has none of {of}; the "
-                "answer assumes no traffic there"
-            )
-
-
-def _unsampled_notes(trial: Trial) -> Iterator[str]:
-    """Yield a note on bundles whose rates are not used, because their data have no samples."""
-    unsampled = {
-        name: None
-        for _, case in trial.questions
-        if isinstance(case, dict) and isinstance(case.get("bundles"), dict)
-        for name, data in case["bundles"].items()
-        for one in (data.values() if isinstance(data, dict) else ())
-        if isinstance(one, dict) and one.get("numSamples") == 0 and any(map(one.get, RATE_FIELDS))
-    }
-    if unsampled:
-        first, *others = unsampled
-        more = f" and {counted(len(others), 'other bundle')}" if others else ""
-        yield (
-            f"numSamples is 0 in data of {first}{more}: the rates in these data are not used; "
-            "instead, the rates assumed for bundles that were never measured count"
-        )
-
-
 def _check_focus(place: str, trial: Trial, focus: Focus) -> None:
     """Raise `BadCase` if no question contains the selected broker or bundle."""
     gone = [focus.missing(question.case) for question in trial.questions]
@@ -313,9 +277,8 @@ def example_lines(example: Example, options: ExplainOptions) -> Iterator[str]:
     derived = derivations_for(example.id, trial, model)
     _check_focus(example.id, trial, options.focus)
     yield from paragraph(f"{example.id}: {example.title}.")
-    for name, value in example.readings.items():
-        if why := specs.load().why_closed(profile, name, value):
-            yield from paragraph(f"It holds under {name}={value}: {why}.", 2)
+    for sentence in _reading_sentences(example, profile):
+        yield from paragraph(sentence, 2)
     if changed := changed_note(example):
         yield from paragraph(changed, 2)
     yield from paragraph(f"About {example.document} § {example.section}.", 2)
@@ -328,10 +291,11 @@ def example_lines(example: Example, options: ExplainOptions) -> Iterator[str]:
     yield from _derivations(trial, derived, options, model)
     yield from compared_lines(own, trial, model)
     answers = [dict(one.answer) for one in derived]
+    possible = [*_possible_answers(example, answers, model)]
     compared = (
         "With these settings, there is no answer by hand."
         if options.settings
-        else comparison_by_hand(example, answers, profile, options.readings)
+        else comparison_by_hand(example, possible, model)
     )
     yield from ("", *paragraph(compared))
 
@@ -392,3 +356,26 @@ def _with_ports(step: Step, ports: Sequence[str]) -> Step:
         return step
     verb = "contains" if len(ports) == 1 else "contain"
     return replace(step, text=f"{step.text}; {', '.join(ports)} {verb} {PORT_IGNORED}")
+
+
+def _reading_sentences(example: Example, profile: str) -> Iterator[str]:
+    """Yield sentences on each alternative with which quoted rules are at odds as worded."""
+    for reading, taken, closed in specs.load().assumed_readings(profile, example.readings):
+        holds = f"It holds under {reading.id}={taken.value}"
+        if not taken.sources:
+            yield f"{holds}: {closed}."
+            continue
+        places = dict.fromkeys(f"{one.document} § {one.section}" for one in taken.sources)
+        why = f"; {closed}" if closed else ""
+        sense = f"{reading.question} {taken.meaning} The rules below are meant in this sense."
+        yield f"{holds}, as one may read {enumerated([*places])}{why}. {sense}"
+
+
+def _possible_answers(
+    example: Example, answers: Sequence[Answer], model: Model
+) -> Iterator[Sequence[Answer]]:
+    """Yield the model's answers, and all others that it may give if it draws a broker."""
+    yield answers
+    if len(example.questions) == 1:
+        for derived in possible_derivations(Trial.asking(example.questions), model):
+            yield [dict(derived.answer)]

@@ -262,7 +262,7 @@ def other_decisions(trial: Trial, model: Model, trials: Mapping[str, Trial]) -> 
         seen = trials.get(profile, trial)
         other, _ = with_release_defaults(seen, Model(profile))
         try:
-            derived = list(_derived(seen, other))
+            derived = list(possible_derivations(seen, other))
         except MissingSetting:
             continue
         if possible.isdisjoint(map(_comparable, derived)):
@@ -322,10 +322,10 @@ def profiles_to_compare(profile: str) -> list[str]:
 
 def comparable_answers(trial: Trial, model: Model) -> set[Any]:
     """Return the model's possible answers, in a form in which equal decisions are equal."""
-    return {_comparable(one) for one in _derived(trial, model)}
+    return {_comparable(one) for one in possible_derivations(trial, model)}
 
 
-def _derived(trial: Trial, model: Model) -> Iterator[Derivation]:
+def possible_derivations(trial: Trial, model: Model) -> Iterator[Derivation]:
     """Yield the derivation of each possible answer: several if the model chooses at random."""
     operation, case = trial.questions[0]
     of = DRAWING.get(operation)
@@ -338,7 +338,7 @@ def describe_chosen_broker(trial: Trial, model: Model, broker: str) -> str:
 
     If brokers take bundles in turn, the text also states when it is this broker's turn.
     """
-    derived = list(_derived(trial, model))
+    derived = list(possible_derivations(trial, model))
     found = {str(one.answer.get("broker")) for one in derived} | {broker}
     if len(found) > 1:
         return f"{' or '.join(sorted(found))}, drawn"
@@ -381,7 +381,7 @@ def compared_lines(before: Trial, after: Trial, model: Model) -> Iterator[str]:
         return
     model, _ = with_release_defaults(before, model)
     try:
-        derived = [list(_derived(one, model)) for one in (before, after)]
+        derived = [list(possible_derivations(one, model)) for one in (before, after)]
     except MissingSetting:
         return
     steps = [{(format_decision(one.answer), one.steps) for one in each} for each in derived]

@@ -129,3 +129,44 @@ def test_a_rule_names_the_releases_that_break_it(said):
     assert "pulsar-4.0.7, pulsar-4.2.4" in out
     _, out, _ = said("rule", "BUNDLE-01")
     assert "broken by" not in out
+
+
+# At 75 %, b1 is excluded too, so that chance decides; by hand, b1 takes the bundle in any case.
+def test_an_answer_by_chance_is_not_the_one_by_hand(said):
+    words = ("explain", "place-at-the-threshold-behind-one-above-it")
+    _, out, _ = said(*words, "--reading", "placement-at-threshold=excluded")
+    assert "b1 or b2, drawn The answer by hand is different; it assumes placement-at" in out
+
+
+def test_an_example_that_later_documents_change_has_no_answer_by_hand_there(said):
+    words = ("explain", "threshold-boundary-of-ten-points", "--judge-by", "documented-4.0")
+    _, out, _ = said(*words)
+    told = "the example does not hold in documented-4.0, whose documents have changed its answer."
+    assert out.endswith(f"There is no answer by hand: {told}")
+
+
+def test_an_example_without_listed_answers_holds_under_its_readings_alone(said):
+    words = ("explain", "threshold-boundary-of-ten-points")
+    _, out, _ = said(*words, "--reading", "lower-boundary=average-minus-threshold")
+    assert out.endswith("by hand: the example assumes lower-boundary=average-minus-10.")
+
+
+@pytest.mark.parametrize(
+    ("example", "told"),
+    [
+        (
+            "threshold-exactly-at-sheds",
+            "as one may read load-balance-4.1 § ThresholdShedder; no document of documented-3.0 "
+            "allows it. Does a broker shed when its usage is exactly at the average plus the "
+            "threshold? Yes, both at and above that. The rules below are meant in this sense.",
+        ),
+        (
+            "overload-at-75-sheds",
+            "It holds under overload-trigger=reaches, as one may read load-balance-3.0 § Broker "
+            "overload thresholds and load-balance-2.10 § Broker overload thresholds. Is a broker",
+        ),
+    ],
+)
+def test_an_answer_that_rules_seem_to_deny_names_the_documents_that_allow_it(said, example, told):
+    _, out, _ = said("explain", example)
+    assert told in out

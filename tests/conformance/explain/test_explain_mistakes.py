@@ -173,3 +173,10 @@ def test_a_mistake_without_a_case_is_reported_in_a_sentence(
     err = capsys.readouterr().err
     assert err.startswith(f"pulsar-conformance: {says}")
     assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize("words", [("THRESHOLD-03",), ("--example", "threshold-03")])
+def test_the_id_of_a_rule_leads_to_the_command_that_shows_it(capsys, words):
+    assert main(["explain", *words]) == 2
+    told = " ".join(capsys.readouterr().err.split())
+    assert f"{words[-1]} is a rule; see pulsar-conformance rule THRESHOLD-03" in told

@@ -8,6 +8,7 @@ from pulsar_conformance.conformance.common.trial import Trial
 from pulsar_conformance.conformance.engine.report import settings_in_force
 from pulsar_conformance.reference import Model
 
+TOPIC = "persistent://shop/eu/"
 BUNDLES = ["a/b/0x00000000_0x80000000", "a/b/0x80000000_0xffffffff"]
 AVERAGE = {"msgRateIn": 100, "msgThroughputIn": 20e6, "numSamples": 10}
 LEAST = "org.apache.pulsar.broker.loadbalance.impl.LeastResourceUsageWithWeight"
@@ -62,9 +63,7 @@ def test_a_broker_that_is_least_and_most_loaded_is_named_once(explain):
     case = {"strategy": "UniformLoadShedder", "brokers": brokers, "bundles": {}}
     case |= {"settings": {}, "recentlyUnloaded": {}}
     _, out, _ = explain({"ask": "shed.select", "case": case}, "--judge-by", "released-3.0")
-    assert "(0 counts as 1), is both the least and the most loaded" in " ".join(
-        out.split()
-    )
+    assert "(0 counts as 1), is both the least and the most loaded" in " ".join(out.split())
 
 
 def test_the_smallest_amount_to_unload_is_reported_with_the_sum(explain):
@@ -247,3 +246,27 @@ def test_a_bundle_that_is_not_split_comes_with_its_figures_and_limits(capsys):
         assert "at most 30000 msg/s bandwidth" in stays
         assert goes.startswith("split: 1001 > 1000 (loadBalancerNamespaceBundleMaxTopics)")
         assert "at most" not in goes
+
+
+@pytest.mark.parametrize(
+    ("loads", "decision"),
+    [
+        (
+            {f"{TOPIC}a": 500, f"{TOPIC}b": 550},
+            "0 B/s together, of which neither is 10 % over its limit",
+        ),
+        ({f"{TOPIC}a": 5000}, "a single topic cannot be divided"),
+    ],
+)
+def test_a_bundle_that_is_not_cut_by_traffic_says_why(explain, loads, decision):
+    case = {
+        "bundle": "0x00000000_0xffffffff",
+        "algorithm": "flow_or_qps_equally_divide",
+        "by": "admin",
+        "settings": {"loadBalancerNamespaceBundleMaxMsgRate": 1000},
+        "topics": [*loads],
+        "positions": [],
+        "topicLoads": {topic: {"msgRateIn": rate} for topic, rate in loads.items()},
+    }
+    _, out, _ = explain({"ask": "bundles.split", "case": case}, "--judge-by", "documented-5.0")
+    assert f"{decision}: the bundle stays whole" in " ".join(out.split())

@@ -106,3 +106,23 @@ def test_a_strategy_on_the_command_line_replaces_that_of_the_case(tmp_path, caps
     text = " ".join(capsys.readouterr().out.split())
     assert "to shed (95 - 85) + 5 = 15 %" in text
     assert "documented strategy decides" not in text
+
+
+@pytest.mark.parametrize(
+    ("strategy", "told"),
+    [
+        ("TresholdShedder", "TresholdShedder is known; did you mean ThresholdShedder?"),
+        ("org.apache.pulsar.broker.loadbalance.impl.OverloadSheder", "OverloadShedder?"),
+        ("Nothing", "no shedding strategy Nothing is known\n"),
+        (MINE, None),
+        ("TransferShedder", None),
+    ],
+)
+def test_a_misspelt_strategy_is_named_with_the_most_similar_one(tmp_path, capsys, strategy, told):
+    [(operation, case)] = fixtures.example_named("shed-grace-29-minutes").questions
+    file = tmp_path / "case.json"
+    file.write_text(json.dumps({"ask": operation, "case": {**case, "strategy": strategy}}), "utf-8")
+    main(["explain", str(file)])
+    out = capsys.readouterr().out
+    assert ("no shedding strategy" in out) == (told is not None)
+    assert told is None or told in out or told in " ".join(out.split())
