@@ -16,7 +16,14 @@ from pulsar_conformance.reference.candidates import (
 )
 from pulsar_conformance.reference.context import UNLIMITED, Context
 from pulsar_conformance.reference.derivation import Step
-from pulsar_conformance.reference.numbers import Fraction, messages, plain, quantity, throughput
+from pulsar_conformance.reference.numbers import (
+    ZERO,
+    Fraction,
+    messages,
+    plain,
+    quantity,
+    throughput,
+)
 from pulsar_conformance.reference.ranges import HashRange, hex_of, namespace_of
 from pulsar_conformance.reference.splitting import (
     BY_RATES,
@@ -96,11 +103,20 @@ def _between_loads(split: Split, context: Context) -> Iterator[Step]:
         carried = f"{messages(rates.messages)}, {throughput(rates.throughput)}"
         yield Step("topic", f"{hex_of(place)}: {carried}")
     if not cuts:
-        yield Step(
-            "decision", f"less than {plain(limits.margin)} % over both limits, or a single topic"
-        )
+        yield Step("decision", f"{_why_whole(split)}: the bundle stays whole")
     for cut in cuts:
         yield Step("cut", f"{hex_of(cut)}, half-way before a topic that would exceed a limit")
+
+
+def _why_whole(split: Split) -> str:
+    """Return why a bundle is not cut by the loads of its topics."""
+    limits, every = split.limits, [rates for _place, rates in split.loads]
+    assert limits is not None, "loads come with their limits"
+    sums = sum((one.messages for one in every), ZERO), sum((one.throughput for one in every), ZERO)
+    if not limits.reached(*sums):
+        together = f"{messages(sums[0])} and {throughput(sums[1])} together"
+        return f"{together}, of which neither is {plain(limits.margin)} % over its limit"
+    return "no hash lies between its topics" if every[1:] else "a single topic cannot be divided"
 
 
 CUTS: Mapping[str, Callable[[Split, Context], Iterator[Step]]] = {

@@ -80,10 +80,13 @@ def _as_planned(found: PlannedPlacement) -> Iterator[Step]:
         yield Step("plan", "none")
     else:
         over = "" if found.running else f", over: the attempt has {found.plan['attempt']}"
-        yield Step("plan", f"from {found.plan['from']} to {found.plan['to']}{over}")
-    if found.running:
+        gone = "" if found.plan["to"] in found.candidates else ", which is no candidate"
+        gone = gone if found.running else ""
+        yield Step("plan", f"from {found.plan['from']} to {found.plan['to']}{gone}{over}")
+    if found.plan is not None and found.running:
         for name in found.candidates:
-            yield Step(name, "overloaded" if name in found.overloaded else "not overloaded")
+            state = "overloaded" if name in found.overloaded else "not overloaded"
+            yield Step(name, f"{state}; the source" if name == found.plan["from"] else state)
     chance = ", by chance" if len(found.best) > 1 else ""
     yield Step("decision", f"{' or '.join(found.best) or 'nowhere'}{chance}")
 
