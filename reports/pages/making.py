@@ -15,7 +15,7 @@ from pulsar_conformance.fixtures import Case, Example, examples
 from pulsar_conformance.reference import Step, fold_steps
 from pulsar_conformance.reference.channel import with_numbered_changes
 from pulsar_conformance.reports.pages.answers import LINE, format_answers
-from pulsar_conformance.reports.pages.origins import origin_sentences
+from pulsar_conformance.reports.pages.origins import assumed_readings, origin_sentences
 from pulsar_conformance.reports.pages.outcomes import DerivedExample, ReadingOutcome
 from pulsar_conformance.reports.pages.stories import LED, WRITTEN, event_differences, event_table
 from pulsar_conformance.reports.pages.tables import Table, case_tables
@@ -140,8 +140,11 @@ class ShownExample:
     def _other_answers(self, one: ReadingOutcome) -> str:
         """Return the model's answers under another alternative, as text.
 
-        For a story, only the steps that differ are given.
+        For a story, only the steps that differ are given. If a broker is drawn, all that may be
+        drawn are given.
         """
+        if len(one.drawn) > 1:
+            return f"broker: {' or '.join(one.drawn)}, drawn"
         if self.operations != [STORY]:
             return format_answers(one.answers)
         [(_, case)] = self.example.questions
@@ -200,6 +203,11 @@ class ShownExample:
             if any(taken == value for _, taken, *_ in self.outcomes)
             and any(frame not in bundle for bundle in bundles)
         )
+
+    @property
+    def assumptions(self) -> list[str]:
+        """A sentence on each reading that the answer assumes and the example's profile does not."""
+        return list(assumed_readings(self.example, self.worked.profile))
 
     @property
     def has_steps(self) -> bool:

@@ -73,6 +73,26 @@ def origin_sentences(example: Example) -> Iterator[str]:
         yield f"The numbers are {OWN}."
 
 
+def assumed_readings(example: Example, profile: str) -> Iterator[str]:
+    """Yield sentences on each alternative with which quoted rules are at odds as worded."""
+    for reading, taken, closed in load().assumed_readings(profile, example.readings):
+        assumes = f"The answer assumes `{reading.id}={taken.value}`"
+        if taken.observed:
+            follows = "which releases follow and no document allows"
+            yield f"{assumes}, {follows}. The document says otherwise:"
+            continue
+        sections: dict[str, list[str]] = {}
+        for one in taken.sources:
+            sections.setdefault(one.document, []).append(one.section)
+        places = enumerated([_place(*one) for one in sections.items()])
+        why = f"; {closed}" if closed else ""
+        yield (
+            f"{assumes}: {reading.question} {taken.means}\n"
+            f"This is how one may read {places}{why}.\n"
+            "The rules below are meant in this sense:"
+        )
+
+
 def _states(example: Example, rule: Rule) -> bool:
     """True if the example's section, or its document if it names no section, states a rule."""
     return any(

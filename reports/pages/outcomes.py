@@ -16,6 +16,9 @@ from pulsar_conformance.specs import Alternative, Rule, load
 ABOUT_ALL = "settings.defaults"
 """Operation whose answers every rule about a setting judges, even if unrelated to the example."""
 
+DRAWING: Mapping[str, str] = {"place.select": "candidates", "place.broker": "brokers"}
+"""Operations whose answer may be drawn, with the field of a case that lists the brokers."""
+
 
 @dataclass(frozen=True)
 class ReadingOutcome:
@@ -24,6 +27,8 @@ class ReadingOutcome:
     reading: str
     alternative: Alternative
     answers: tuple[Answer, ...]
+    drawn: tuple[str, ...] = ()
+    """The brokers of which the model draws one; empty if it does not draw."""
 
 
 @dataclass(frozen=True)
@@ -79,19 +84,22 @@ class DerivedExample:
     def outcomes(self) -> Iterator[ReadingOutcome]:
         """Yield each alternative that changes the answers if all other readings stay the same."""
         bundled = load()
-        taken = {**bundled.default_readings(self.profile), **self.example.readings}
+        own = self.example.readings
+        taken = {**bundled.default_readings(self.profile), **own}
         for reading in bundled.readings.values():
             for alternative in reading.alternatives:
                 if alternative.value == taken[reading.id]:
                     continue
-                other = {**self.example.readings, reading.id: alternative.value}
+                other = {**own, reading.id: alternative.value}
                 try:
                     derived = derivations(self.example, self.profile, other)
                 except MissingSetting:
                     continue  # The case lacks a setting that the alternative needs.
                 answers = tuple(dict(one.answer) for one in derived)
-                if format_answers(answers) != format_answers(self.answers):
-                    yield ReadingOutcome(reading.id, alternative, answers)
+                drawn = drawn_brokers(self.example, self.profile, other)
+                same = format_answers(answers) == format_answers(self.answers)
+                if not same or drawn != drawn_brokers(self.example, self.profile, own):
+                    yield ReadingOutcome(reading.id, alternative, answers, drawn)
 
 
 def profiles_of(example: Example) -> list[str]:
@@ -100,6 +108,21 @@ def profiles_of(example: Example) -> list[str]:
     return [
         one for one in bundled.profiles if any(rule.id in rules for rule in bundled.rules_of(one))
     ]
+
+
+def drawn_brokers(example: Example, profile: str, readings: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the brokers of which the model draws one for a single question, in order.
+
+    Empty if it does not draw.
+    """
+    [question, *others] = example.questions
+    of = DRAWING.get(question[0])
+    if others or of is None:
+        return ()
+    model = Model(profile, readings)
+    answers = [model.answer(*question) for _ in question[1][of]]
+    brokers = {str(one["broker"]) for one in answers if "broker" in one}
+    return tuple(sorted(brokers)) if len(brokers) > 1 else ()
 
 
 def derivations(

@@ -110,3 +110,16 @@ def test_a_page_names_no_section_as_the_source_of_a_rule_that_it_does_not_state(
         for rule in (specs.load().rules[one] for one in example.rules):
             places = [(one.document, one.section) for one in rule.sources]
             assert not places or (example.document, example.section) in places, example.id
+
+
+def test_a_page_names_the_documents_by_which_an_answer_at_the_limit_is_right():
+    shown = example_on_page("threshold-exactly-at-sheds")
+    assert "The answer assumes `threshold-trigger=reaches`: Does a broker shed when" in shown
+    assert "Pulsar 4.1, section “ThresholdShedder”" in shown
+    assert "; no document of documented-3.0 allows it.\nThe rules below are meant" in shown
+    assert "The answer assumes" not in example_on_page("threshold-40-10-10")
+
+
+def test_another_reading_by_which_a_broker_is_drawn_names_all_of_them():
+    shown = example_on_page("place-at-the-threshold-behind-one-above-it")
+    assert "is undefined there. | broker: b1 or b2, drawn |" in shown

@@ -2,6 +2,7 @@
 on them.
 """
 
+import re
 from functools import cache
 
 import pytest
@@ -10,6 +11,7 @@ from pulsar_conformance.adapters.validation import check_answers
 from pulsar_conformance.conformance.cases.legality import example_allows, trial_flaw
 from pulsar_conformance.conformance.common.trial import Question, Trial
 from pulsar_conformance.conformance.engine.evaluate import RuleEvaluator
+from pulsar_conformance.conformance.explain.derivations import provided_example
 from pulsar_conformance.fixtures import Example, rules_without_example
 from pulsar_conformance.reference import Model
 
@@ -176,3 +178,16 @@ def test_long_lists_are_expanded():
     assert len(case["boundaries"]) == 65
     assert case["boundaries"][:2] == ["0x00000000", "0x04000000"]
     assert case["boundaries"][-1] == "0xffffffff"
+
+
+VERSION = re.compile(r"\b(?:[Ss]ince|of|[Uu]p to) \d\.\d")
+"""Version in a line that names a rule of other documents than those of the example's profile."""
+
+
+@pytest.mark.parametrize("example", fixtures.examples(), ids=lambda example: example.id)
+def test_rules_that_a_calculation_names_hold_in_its_profile(example):
+    known = specs.load()
+    held = {rule.id for rule in known.rules_of(provided_example(example, {}).profile)}
+    for line in (*example.arithmetic, example.judged_by_rules or ""):
+        named = known.rules.keys() & re.findall(r"[A-Z]+-\d\d", line)
+        assert named <= held or VERSION.search(line), line
