@@ -21,7 +21,6 @@ from pulsar_conformance.reference.cluster import RATE_FIELDS
 from pulsar_conformance.reference.context import Value
 from pulsar_conformance.reference.shedding import STRATEGY
 from pulsar_conformance.reference.splitting import BY_RATES
-from pulsar_conformance.specs.balancers import NO_ROLE, OWN_CLASSES, PACKAGE
 from pulsar_conformance.specs.judged import version_of_released
 from pulsar_conformance.specs.text import as_sentence, counted, enumerated
 
@@ -200,6 +199,9 @@ def strategy_notes(trial: Trial) -> Iterator[str]:
 
     A class outside Pulsar's package is a plug-in, and gets no note.
     """
+    # Runs need no notes, and do not load this module.
+    from pulsar_conformance.specs.balancers import NO_ROLE, OWN_CLASSES, PACKAGE
+
     known = OWN_CLASSES[STRATEGY]
     for name in dict.fromkeys(_named(trial)):
         short = name.rpartition(".")[2]
