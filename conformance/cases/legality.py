@@ -234,18 +234,12 @@ def profile_of(example: Example, trial: Trial) -> str:
     return next(answerable, judging[0])
 
 
-def changed_note(example: Example) -> str | None:
-    """Return a sentence on the documents that allow other answers; None if there are none."""
-    if not example.changed_in:
-        return None
-    return f"By {enumerated(example.changed_in)} and later documents, other answers are right."
-
-
 def comparison_by_hand(example: Example, possible: Sequence[Sequence[Answer]], model: Model) -> str:
     """Return sentences that compare all answers that a model may give with those by hand."""
     other = _difference(example, model)
     if example.allowed is None:
-        return f"There is no answer by hand: {other or example.judged_by_rules}"
+        why = f"{other}." if other else example.judged_by_rules
+        return f"There is no answer by hand: {why}"
     sentences = []
     if all(example_allows(example, one) for one in possible):
         others = len(example.allowed) - 1

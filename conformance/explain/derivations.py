@@ -13,7 +13,6 @@ from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE
 from pulsar_conformance.conformance.cases.deviations import known_failure_lines
 from pulsar_conformance.conformance.cases.effects import STRATEGY
 from pulsar_conformance.conformance.cases.legality import (
-    changed_note,
     comparison_by_hand,
     history_notes,
     profile_of,
@@ -279,8 +278,8 @@ def example_lines(example: Example, options: ExplainOptions) -> Iterator[str]:
     yield from paragraph(f"{example.id}: {example.title}.")
     for sentence in _reading_sentences(example, profile):
         yield from paragraph(sentence, 2)
-    if changed := changed_note(example):
-        yield from paragraph(changed, 2)
+    if example.changed_note:
+        yield from paragraph(example.changed_note, 2)
     yield from paragraph(f"About {example.document} § {example.section}.", 2)
     for rule in example.rules:
         yield from paragraph(f"{rule}: {specs.load().rules[rule].statement}", 2)

@@ -10,7 +10,6 @@ from functools import cached_property
 from pathlib import PurePosixPath
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from pulsar_conformance.conformance.cases.legality import changed_note
 from pulsar_conformance.fixtures import Case, Example, examples
 from pulsar_conformance.reference import Step, fold_steps
 from pulsar_conformance.reference.channel import with_numbered_changes
@@ -265,7 +264,6 @@ def template_environment(package: str) -> Environment:
     )
     made.filters["cell"] = _escaped
     made.filters["as_sentence"] = as_sentence
-    made.filters["changed_note"] = changed_note
     made.globals.update(specs=load(), question=_question, origin=origin_sentences)
     return made
 
