@@ -36,6 +36,8 @@ def report_lines(found: Json, faults: list[Json], cases: str) -> Iterator[str]:
     """
     if not found["settings_recorded"]:
         yield from paragraph(NO_SETTINGS)
+    for name, why in found["unknown_settings"].items():
+        yield from paragraph(f"recorded setting {name} is not used: {why}", 2, "")
     for one in found["missing"]:
         yield from paragraph(_missing_setting_text(one), 2, "")
     yield from _input_lines(found["lines"])

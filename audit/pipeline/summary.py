@@ -19,6 +19,7 @@ from pulsar_conformance.audit.verdicts import extensible, missing_settings, spli
 from pulsar_conformance.audit.verdicts.missing_settings import NOT_RECORDED
 from pulsar_conformance.audit.verdicts.verdicts import rules_of
 from pulsar_conformance.conformance.shedding.operations import SHED
+from pulsar_conformance.specs.setting_names import why_unknown
 from pyspark.sql import Column, DataFrame, GroupedData, Window
 from pyspark.sql import functions as F
 
@@ -78,6 +79,9 @@ def audit_summary(tables: Tables, plan: AuditPlan) -> Json:
         },
         "missing": sorted(found["missing"], key=itemgetter("setting")),
         "settings_recorded": found["settings"][0]["count"] > 0,
+        "unknown_settings": {
+            name: why for name in found["settings"][0]["names"] or () if (why := why_unknown(name))
+        },
         "follow": found["follow"][0]["count"],
         "unknown_strategies": _by_name(found["strategies"], "strategy", "count"),
         "rules_without_check": list(rules_without_check(plan)),
@@ -135,10 +139,16 @@ def _count_frames(tables: Tables, changes: DataFrame, plan: AuditPlan) -> Mappin
             *(F.count_if(_has_verdict(v)).alias(v) for v in VERDICTS)
         ),
         "missing": _missing_settings(verdicts),
-        "settings": contexts.where("kind = 'settings'").agg(count),
+        "settings": contexts.where("kind = 'settings'").agg(count, _names_of_settings()),
         "follow": verdicts.where(_is_fault() & F.col("follows").isNotNull()).agg(count),
         "strategies": _unknown_strategies(tables["cycles"], plan).agg(count),
     }
+
+
+def _names_of_settings() -> Column:
+    """Return the names of all recorded settings, sorted."""
+    each = F.flatten(F.collect_set(F.map_keys("settings")))
+    return F.array_sort(F.array_distinct(each)).alias("names")
 
 
 def _judged_unloads(went: DataFrame, verdicts: DataFrame) -> DataFrame:

@@ -22,6 +22,7 @@ assert spark
 
 IMPL = "org.apache.pulsar.broker.loadbalance.impl."
 THRESHOLD = "loadBalancerBrokerThresholdShedderPercentage"
+MISSPELT = THRESHOLD.replace("Threshold", "Treshold", 1)
 SHED = "shedding"
 USAGES = {"b1": 80, "b2": 20, "b3": 20}
 """Usages in percent. b1 is 30 points over the limit of 40 + 10; with the margin of 5, it would shed
@@ -42,6 +43,8 @@ def history(strategy, factor, usages):
     settings = {
         "loadBalancerLoadSheddingStrategy": f"{IMPL}{strategy}",
         "loadBalancerHistoryResourcePercentage": 0,
+        MISSPELT: 15,
+        "brokerDeleteInactiveTopicsEnabled": False,
     }
     yield 0, {"kind": "settings", "settings": settings}
     yield 0.1, {"kind": "leader", "broker": "b1:8080"}
@@ -118,6 +121,13 @@ def test_documents_alone_have_no_default_of_a_release():
     assert AuditPlan.of("released-3.0").documents is None
     beside = AuditPlan.of("released-3.0", by_documents_too=True).documents
     assert beside.defaults[THRESHOLD] == 10
+
+
+def test_recorded_settings_that_no_release_has_are_named(audited):
+    found, text = audited
+    assert [*found["unknown_settings"]] == [MISSPELT]
+    similar = f"there is no such setting; the most similar name is {THRESHOLD}"
+    assert f"recorded setting {MISSPELT} is not used: {similar}" in text
 
 
 def test_a_rule_that_only_releases_follow_is_named_with_the_reason(audited):

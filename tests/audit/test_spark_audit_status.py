@@ -98,6 +98,7 @@ FOUND = {
     "from": None,
     "to": None,
     "settings_recorded": True,
+    "unknown_settings": {},
     "lines": {"read": 9, "used": 9, "quarantined": {}},
     "clusters": 1,
     "cycles": 3,
