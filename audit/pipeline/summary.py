@@ -227,7 +227,8 @@ def compare_findings(tables: Tables, documents: AuditPlan) -> Json:
     def findings(name: str, prefix: str) -> DataFrame:
         rows = tables[f"{prefix}findings"]
         said = F.struct("evidence", "verdict", F.col("verdict").isin(*WRONG).alias("wrong"))
-        return rows.select(*key, said.alias(name))
+        # If one broker broke the rule by an action and another by an omission, the action is named.
+        return rows.groupBy(*key).agg(F.max_by(said, "verdict").alias(name))
 
     both = findings("release", "").join(findings("documents", DOCUMENTED), key, "full_outer")
     release, written = F.col("release"), F.col("documents")
@@ -284,7 +285,7 @@ def first_faults(verdicts: DataFrame, count: int) -> list[Json]:
 
 def earliest_rows(verdicts: DataFrame, count: int) -> DataFrame:
     """Return the first rows of each rule, at most `count` of them."""
-    order = Window.partitionBy("rule").orderBy("cycle", "cluster")
+    order = Window.partitionBy("rule").orderBy("cycle", "cluster", F.desc("verdict"))
     numbered = verdicts.withColumn("nth", F.row_number().over(order))
     return numbered.where(F.col("nth") <= count).drop("nth")
 

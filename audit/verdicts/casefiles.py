@@ -56,12 +56,14 @@ def _with_cases(faults: DataFrame, verdicts: DataFrame, findings: DataFrame) -> 
 
     In `verdicts`, only one row has the case of a moment, even if several rules are violated then.
     """
-    moments = findings.where("moment is not null").select(*CYCLE, "rule", "moment")
+    this = [*CYCLE, "rule", "verdict"]
+    moments = findings.where("moment is not null").select(*this, "moment")
     stored = verdicts.where("case is not null").join(
         F.broadcast(faults.select(*CYCLE).distinct()), CYCLE, "left_semi"
     )
-    stored = stored.join(moments, [*CYCLE, "rule"]).select(*CYCLE, "moment", "case")
-    return faults.join(moments, [*CYCLE, "rule"]).join(stored, [*CYCLE, "moment"])
+    stored = stored.join(moments, this).select(*CYCLE, "moment", "case")
+    faults = faults.join(moments, this).dropDuplicates([*CYCLE, "rule", "moment"])
+    return faults.join(stored, [*CYCLE, "moment"])
 
 
 def _replace_folders(made: Path, cases: Path) -> None:

@@ -51,7 +51,9 @@ def judge_cycles(
     Columns: `cycle`, `rule`, `reached` (the rule applied), `broken`, `surely` (one broker violates
     the rule in every view), `lacking` (a required action is missing), `evidence` (null unless
     broken), `excused` (a bundle that must stay may be the reason), `follows` (the rule whose
-    violation explains this one) and `brokers` (number of brokers to which the rule applied).
+    violation explains this one), `brokers` (number of brokers to which the rule applied) and
+    `sides`. If one broker omits a required action and another takes a forbidden one, most columns
+    are about one of them; `sides` has both, as structs with the columns of `SIDE`.
     """
     checks = {rule: _combined_check(rule, readings, bounded_checks) for rule in rules}
     decided = facts.withColumns(
@@ -119,6 +121,12 @@ def _root_rule() -> Column:
     return F.get(F.array_intersect(roots, broken), F.lit(0))
 
 
+SIDE = ("lacking", "surely", "evidence", "excused", "follows")
+"""The columns of `judge_cycles` that are given for omissions and for forbidden actions
+separately.
+"""
+
+
 def _combine_brokers(rows: DataFrame) -> DataFrame:
     """Return a row for each cycle and rule, which combines the results of all brokers."""
     culprit = F.struct(
@@ -134,6 +142,12 @@ def _combine_brokers(rows: DataFrame) -> DataFrame:
         F.bool_or("broken").alias("broken"),
         F.bool_or("surely").alias("surely"),
         F.min(F.when(F.col("broken"), culprit)).alias("proof"),
+        *(
+            F.min(F.when(F.col("broken") & (F.col("proof.lacking") == lacking), culprit)).alias(
+                name
+            )
+            for name, lacking in (("omitted", True), ("done", False))
+        ),
         F.count_if("reached").alias("brokers"),
     )
     return grouped.select(
@@ -147,7 +161,21 @@ def _combine_brokers(rows: DataFrame) -> DataFrame:
         "proof.excused",
         F.col("proof.root").alias("follows"),
         "brokers",
+        F.array_compact(F.array(*map(_side, ("omitted", "done")))).alias("sides"),
     )
+
+
+def _side(name: str) -> Column:
+    one = F.col(name)
+    fields = (
+        one["lacking"],
+        ~one["unsure"],
+        one["evidence"],
+        one["excused"],
+        one["root"],
+    )
+    told = (field.alias(column) for column, field in zip(SIDE, fields, strict=True))
+    return F.when(one.isNotNull(), F.struct(*told))
 
 
 def _part_name(rule: str, part: str) -> str:

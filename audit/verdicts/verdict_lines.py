@@ -26,7 +26,7 @@ def verdict_lines(verdicts: DataFrame, findings: DataFrame | None = None) -> Ite
     If `findings` show that the cycle may have run at several moments, each verdict comes with the
     moment that its figures are from, since the leader knew different things at these moments.
     """
-    rows = verdicts.where(F.col("verdict") != "allowed").orderBy("rule")
+    rows = verdicts.where(F.col("verdict") != "allowed").orderBy("rule", "verdict")
     shown = [tuple(row) for row in rows.select("rule", "verdict", "evidence").collect()]
     times = _times_of_evidence(findings) if shown and findings is not None else {}
     several = len({*times.values()}) > 1

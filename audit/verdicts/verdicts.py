@@ -18,8 +18,8 @@ from pulsar_conformance.audit.verdicts.checks import BOUND_CHECKS, CHECKS
 from pulsar_conformance.audit.verdicts.checks.acts import summarize_brokers
 from pulsar_conformance.audit.verdicts.checks.facts import facts
 from pulsar_conformance.audit.verdicts.checks.shed import OWNER_UNKNOWN
-from pulsar_conformance.audit.verdicts.judging import BY_ORDER, judge_cycles
-from pyspark.sql import Column, DataFrame
+from pulsar_conformance.audit.verdicts.judging import BY_ORDER, SIDE, judge_cycles
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 KEY = ("cluster", "cycle", "moment")
@@ -86,8 +86,9 @@ def findings(_silver: Silver, made: GoldTables, plan: AuditPlan) -> DataFrame:
 
     An assumed cycle is judged at each of its possible moments. A violation is undecided if moments
     disagree, or if the column `doubt` says that the leader's knowledge is uncertain. `moment` is
-    the first moment at which the rule is violated. Findings about splits have the time of the split
-    as `cycle`.
+    the first moment at which the rule is violated. If it is certain that one broker omits an action
+    and that another takes a forbidden one, there are two rows. Findings about splits have the time
+    of the split as `cycle`.
     """
     moments = cycles.in_period_of(cycles.cycle_moments(made, plan), plan)
     strategies = cycles.strategies_followed(made, plan)
@@ -111,6 +112,7 @@ def findings(_silver: Silver, made: GoldTables, plan: AuditPlan) -> DataFrame:
     looked = looked.join(notes.hint("shuffle_hash"), ["cluster", "cycle"], "left")
     found = _at_all_moments(said).join(looked, ["cluster", "cycle"])
     found = found.withColumns({"verdict": _verdict(), "evidence": _evidence()})
+    found = found.withColumn("kept", _is_kept()).where("kept")
     columns = ("cluster", "cycle", "moment", "rule", "verdict", "evidence", "follows")
     found = found.select(*columns)
     if missing_settings.may_lack_setting(rules, plan):
@@ -128,14 +130,15 @@ def verdicts(_silver: Silver, made: GoldTables, plan: AuditPlan) -> DataFrame:
     the first of these rules.
     """
     found = made["findings"].drop("day")
-    broken = found.where("moment is not null").groupBy(*KEY).agg(F.min("rule").alias("rule"))
+    broken = found.where("moment is not null").groupBy(*KEY)
+    broken = broken.agg(F.min(F.struct("rule", "verdict")).alias("first")).select(*KEY, "first.*")
     if broken.isEmpty():
         rows = found.withColumn("case", F.lit(None).cast("string"))
     else:
         moments = cycles.in_period_of(cycles.cycle_moments(made, plan), plan)
         lines = cases.cases_of_keys(broken.select(*KEY), moments, made, plan)
         lines = broken.join(lines, list(KEY))
-        rows = found.join(lines, [*KEY, "rule"], "left")
+        rows = found.join(lines, [*KEY, "rule", "verdict"], "left")
     return rows.select("cluster", "cycle", "rule", "verdict", "evidence", "follows", "case")
 
 
@@ -192,21 +195,32 @@ def _other_settings(plan: AuditPlan) -> Column:
 
 def _at_all_moments(said: DataFrame) -> DataFrame:
     """Return a row for each cycle and rule, which combines the findings at all moments of the
-    cycle.
+    cycle, and one for each side on which the rule is broken: by an omission or by an action.
 
-    `moment` is that of the first violation.
+    `moment` is that of the first violation. `side` is null in the rows about both sides.
     """
+    whole = F.struct(F.lit(None).cast("boolean").alias("side"), "broken", *SIDE)
+    sides = F.transform(
+        "sides",
+        lambda one: F.struct(
+            one["lacking"].alias("side"),
+            F.lit(True).alias("broken"),
+            *(one[name].alias(name) for name in SIDE),
+        ),
+    )
+    each = F.inline(F.concat(F.array(whole), sides))
+    said = said.select(*KEY, "rule", "brokers", each)
     unsure = (~F.col("surely")).alias("unsure")
     proof = F.struct(unsure, "moment", "evidence", "lacking", "follows", "excused")
     return (
-        said.groupBy("cluster", "cycle", "rule")
+        said.groupBy("cluster", "cycle", "rule", "side")
         .agg(
             F.count_if("broken").alias("times"),
             F.count_if("surely").alias("sure"),
             F.min(F.when(F.col("broken"), proof)).alias("proof"),
             F.max("brokers").alias("brokers"),
         )
-        .select("cluster", "cycle", "rule", "times", "sure", "brokers", "proof.*")
+        .select("cluster", "cycle", "rule", "side", "times", "sure", "brokers", "proof.*")
     )
 
 
@@ -235,6 +249,15 @@ def _verdict() -> Column:
     sure = no_doubt & (F.col("sure") == F.col("looked"))
     word = F.when(F.col("lacking"), NOT_DONE).otherwise(VIOLATED)
     return F.when(F.col("times") == 0, ALLOWED).when(sure, word).otherwise(UNDECIDED)
+
+
+def _is_kept() -> Column:
+    """True for the row of each side on which a fault is certain, and for the row about both sides
+    if there is no such side.
+    """
+    certain = F.col("side").isNotNull() & F.col("verdict").isin(VIOLATED, NOT_DONE)
+    any_side = F.max(certain).over(Window.partitionBy("cluster", "cycle", "rule"))
+    return F.when(F.col("side").isNull(), ~any_side).otherwise(certain)
 
 
 def _view_difference() -> Column:
