@@ -213,8 +213,9 @@ def test_bounds_accuse_nobody_who_decides_as_the_documents_say(audit_session, ea
             continue
         for trial in draw_trials(rule, PROFILE, 13, each):
             case = trial.questions[0].case
-            for share in (0, 0.3, 0.9, 1):
-                settings = {**case["settings"], threshold.HISTORY_SHARE: share}
+            on = {threshold.LOWER_BOUNDARY: True}
+            for share, more in ((0, {}), (0.3, {}), (0.9, {}), (1, {}), (0.3, on), (0.9, on)):
+                settings = {**case["settings"], threshold.HISTORY_SHARE: share, **more}
                 mixed = {**case, "settings": settings}
                 pairs = model.answer("shed.select", mixed)["unload"]
                 questions.append((Trial.of("shed.select", mixed), pairs))

@@ -11,13 +11,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from pulsar_conformance.adapters.spark.threshold import BELOW_AVERAGE, LOWER_BOUNDARY
-from pulsar_conformance.audit.verdicts.checks.evidence import amounts_text
+from pulsar_conformance.adapters.spark.shapes import or_zero
+from pulsar_conformance.adapters.spark.threshold import BELOW_AVERAGE, IDLE_BOUND, LOWER_BOUNDARY
+from pulsar_conformance.audit.tables.formatting import plain, plain_distinct_from
+from pulsar_conformance.audit.verdicts.checks.evidence import amounts_text, shed_text
 from pulsar_conformance.audit.verdicts.checks.facts import (
+    POINTS,
     SHARE,
     exceeds_minimum_unload,
+    no_broker,
     setting_in_force,
-    sum_over_brokers,
+    window_of_cycle,
 )
 from pulsar_conformance.audit.verdicts.checks.overload import sheds_enough
 from pulsar_conformance.audit.verdicts.checks.registry import (
@@ -49,15 +53,11 @@ def excess_over_average(
     `least` and `most` are the columns with the lowest and the highest possible usage of each
     broker.
     """
-    return _excess_over_share(share, F.col(least), F.col(most))
-
-
-def _excess_over_share(share: float, least: Column, most: Column) -> ExcessBounds:
-    count = F.col("brokers")
+    count, low, high = F.col("brokers"), F.col(least), F.col(most)
     own = 1 - share / count
     return ExcessBounds(
-        least * own - (sum_over_brokers(most) - most) * share / count,
-        most * own - (sum_over_brokers(least) - least) * share / count,
+        low * own - (F.col(f"{most}_total") - high) * share / count,
+        high * own - (F.col(f"{least}_total") - low) * share / count,
     )
 
 
@@ -90,15 +90,67 @@ def _traffic_bounds(readings: Readings) -> ExcessBounds:
     )
 
 
-def with_history(judged: RuleColumns, *more: Column) -> RuleColumns:
-    """Return the check, restricted to cycles of ThresholdShedder and brokers with earlier
-    observations.
+def with_history(judged: RuleColumns, *, boundary: bool = False) -> RuleColumns:
+    """Return the check, restricted to cycles of ThresholdShedder with earlier observations, and
+    with the lower boundary on or off.
     """
     named = F.col("strategy") == "ThresholdShedder"
-    idle = certainly(setting_in_force(LOWER_BOUNDARY))
-    return judged.restricted_to(
-        F.col("first"), F.col("enabled"), named, F.col("seen"), ~idle, *more
+    on = certainly(setting_in_force(LOWER_BOUNDARY))
+    switched = on if boundary else ~on
+    return judged.restricted_to(F.col("first"), F.col("enabled"), named, F.col("seen"), switched)
+
+
+def _threshold() -> Column:
+    return F.col("thresholdshedder.threshold")
+
+
+def _is_surely_within() -> Column:
+    """True if a broker is certainly not above the limit, and sheds nothing as an overloaded one."""
+    within = excess_over_average().most < _threshold() - POINTS
+    return certainly(within) & ~F.col("sheds_under_85")
+
+
+@register_bounded_check("THRESHOLD-02")
+def only_the_busiest_sheds_for_an_idle_broker(readings: Readings) -> RuleColumns:
+    """With the lower boundary enabled, a broker certainly not above the limit sheds nothing if
+    another broker that can unload certainly has a higher usage.
+    """
+    released = TRAFFIC_SHARE_BY_READING[readings["threshold-released"]]
+    needed = released(_excess_over_target(readings).least, F.col("least")) * F.col("carries.bytes")
+    able = F.col("loaded") & certainly(exceeds_minimum_unload(or_zero(needed)))
+    highest = F.max(F.when(able, F.col("least"))).over(window_of_cycle())
+    outdone = certainly(F.col("most") < highest - POINTS)
+    told = F.concat(
+        shed_text(),
+        F.lit("; it is at most "),
+        plain(excess_over_average().most),
+        F.lit(" points above the average; the threshold is "),
+        plain(_threshold()),
+        F.lit("; it is at most at "),
+        plain_distinct_from(F.col("most"), highest),
+        F.lit(" %, and another broker at least at "),
+        plain_distinct_from(highest, F.col("most")),
+        F.lit(" %"),
     )
+    keeps = _is_surely_within() & outdone & (F.col("owned") > 0)
+    return with_history(may_not(keeps, F.col("answered") > 0, told), boundary=True)
+
+
+@register_bounded_check("THRESHOLD-10")
+def nothing_goes_while_certainly_nobody_is_idle(readings: Readings) -> RuleColumns:
+    """If certainly no broker is below the lower boundary or above the limit, nothing is
+    unloaded.
+    """
+    bound = IDLE_BOUND[readings["lower-boundary"]](F.lit(0.0), _threshold())
+    busy = certainly(excess_over_average().least > bound + POINTS)
+    neither = no_broker(F.col("first") & ~(busy & _is_surely_within()))
+    told = F.concat(
+        shed_text(),
+        F.lit("; no broker can be under the lower boundary, "),
+        plain(-bound),
+        F.lit(" points below the average"),
+    )
+    return with_history(may_not(neither, F.col("total") > 0, told), boundary=True)
 
 
 @register_bounded_check("THRESHOLD-03")

@@ -25,6 +25,11 @@ EXACT = (0.0, 25.0, 50.0, 75.0, 100.0)
 """Percentages that floating-point numbers of any precision represent exactly."""
 
 EXACT_WEIGHTS = (0.0, 0.25, 0.5, 0.75, 1.0)
+BOUNDS = ("least", "most", "lower", "upper")
+"""Columns with bounds of a broker's usage. Each has its sum over the brokers of a cycle in a column
+whose name ends with `_total`.
+"""
+
 KEY = ["cycle", "broker"]
 
 
@@ -42,9 +47,9 @@ def facts(
     among the strategies.
 
     `acts` has the rows of `acts.summarize_brokers`. `brokers` has the columns `percent`,
-    `smoothed`, `observed` (whether there are earlier observations), `least`, `most`, `carries` and
-    `turn` (the broker's place in a case). `cycles` has `settings` in their types, `named` (names of
-    the given settings) and `strategy`. All three have `cycle`, the key of a cycle.
+    `smoothed`, `observed` (whether there are earlier observations), those of `BOUNDS`, `carries`
+    and `turn` (the broker's place in a case). `cycles` has `settings` in their types, `named`
+    (names of the given settings) and `strategy`. All three have `cycle`, the key of a cycle.
 
     If `brokers` has `standing`, `cycles` has `others`, as in `knowledge.with_views`. If any cycle
     follows AvgShedder, `cycles` has the columns of `streaks.with_streaks`.
@@ -133,6 +138,7 @@ def _with_common_columns(rows: DataFrame, readings: Readings) -> DataFrame:
             "overloaded": F.when(known, _is_overloaded()),
             "_exact": F.min(F.when(known, _is_exact())).over(window_of_cycle()),
             "seen": any_broker(F.col("observed")),
+            **{f"{name}_total": sum_over_brokers(F.col(name)) for name in BOUNDS},
         }
     )
     sure = F.col("_exact") & ~F.col("seen") & _count_is_exact()
