@@ -34,6 +34,11 @@ DESTINATION, ASKED = "destination", "asked"
 before the unload, and reserves no load.
 """
 
+RELIEF, HALF_THRESHOLD = "lower-boundary-relief", "half-threshold"
+"""A way in `specs/ways.yaml`, and its alternative in which usage is smoothed a second time before
+the busiest broker sheds for an idle one.
+"""
+
 KEEPS_AVERAGES = "released-2.4"
 """The only release whose leader keeps the averages of a bundle that no broker reports."""
 
@@ -69,7 +74,9 @@ class DecisionSetup:
     bundle that no broker reports loses its averages. If `without_heap` is true, heap memory does
     not count as load. `hidden` has the values of undocumented settings that neither the world nor
     `settings` set. `draw` returns one of the brokers from which the release chooses at random in
-    a `place.select` case, such as those with equal message rates; None if it has no choice.
+    a `place.select` case, such as those with equal message rates; None if it has no choice. If
+    `smooths_twice` is true, ThresholdShedder smooths usage again in cycles in which no broker sheds
+    an excess, provided that lower boundary shedding is enabled.
     """
 
     strategy: str | None
@@ -83,6 +90,7 @@ class DecisionSetup:
     without_heap: bool = False
     hidden: Mapping[str, Any] = field(default_factory=dict)
     draw: Callable[[Json], str | None] = lambda _case: None
+    smooths_twice: bool = False
 
 
 def decision_setup(
@@ -113,6 +121,7 @@ def decision_setup(
         known is not None and known.ways["heap-memory"] == "left-out",
         known.hidden if known else {},
         *([draw_by_release(known.id)] if known else []),
+        smooths_twice=known is not None and known.ways.get(RELIEF) == HALF_THRESHOLD,
     )
 
 

@@ -74,13 +74,9 @@ class Simulation:
         self.settings = {**deciding.hidden, **world.settings, **deciding.settings}
         self.minutes = world.minutes_of_cycle(self.settings)
         self.averages = FadingAverages()
-        self.leader = LeaderMemory(
-            self.settings,
-            deciding.defaults,
-            self._minutes_at,
-            self.averages,
-            without_heap=deciding.without_heap,
-        )
+        known = (self.settings, deciding.defaults, self._minutes_at, self.averages)
+        heap, twice = deciding.without_heap, deciding.smooths_twice
+        self.leader = LeaderMemory(*known, without_heap=heap, smooths_twice=twice)
         brokers = ((one.name, one.up) for one in world.brokers)
         self.cluster = SimulatedCluster(brokers, world.bundles, world.shape)
         self.owner = self.cluster.owner
@@ -255,6 +251,7 @@ class Simulation:
             now = {"minutes": passed, "brokers": brokers, "bundles": case["bundles"]}
             self._asked.append({**now, "recentlyUnloaded": {}})
             answer = self._ask_about_cycles(self._asked)[-1]
+        self.leader.smooth_again(answer["unload"])
         return list(answer["unload"])
 
     def _ask_about_cycles(self, cycles: Sequence[Json]) -> list[Json]:

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from pulsar_conformance.audit.simulation.cluster.leader import LeaderMemory
 from pulsar_conformance.audit.simulation.snapshots import snapshot_world
 from pulsar_conformance.conformance.commands.main import main
 
@@ -64,3 +65,35 @@ def test_the_assumption_is_reported_in_text_and_json(capsys, start):
     assert ASSUMED in " ".join(said.err.split())
     [course] = json.loads(said.out)
     assert any(note.startswith(ASSUMED) for note in course["notes"])
+
+
+@pytest.mark.parametrize(
+    ("twice", "boundary", "least", "expected"),
+    [
+        (True, True, 0, [50, 65, 82.5]),
+        (True, True, 30, [50, 65, 91.25]),
+        (True, False, 0, [50, 60, 80]),
+        (False, True, 0, [50, 60, 80]),
+    ],
+)
+def test_a_release_with_a_lower_boundary_smooths_usage_twice(twice, boundary, least, expected):
+    """Unless a broker sheds an excess, as `one` does in the last cycle: 82.5 > 50.8 + 15.
+
+    It would shed 21.7 % of 100 MB/s. That is less than 30 MiB/s, so the unload is not for the
+    excess in the second case.
+    """
+    settings = {
+        "loadBalancerHistoryResourcePercentage": 0.5,
+        "loadBalancerBrokerThresholdShedderPercentage": 15,
+        "lowerBoundarySheddingEnabled": boundary,
+        "loadBalancerBundleUnloadMinThroughputThreshold": least,
+    }
+    leader = LeaderMemory(settings, {}, float, {}, smooths_twice=twice)
+    found = []
+    for cycle, (cpu, unloads) in enumerate([(50, []), (70, []), (100, [{"broker": "one"}])]):
+        loads = {"one": cpu, "two": 40, "three": 30}
+        brokers = {name: broker(used, 100, f"a/{name}/0x0_0x1") for name, used in loads.items()}
+        leader.remember_usage(leader.shedding_question(cycle, "ThresholdShedder", brokers))
+        leader.smooth_again(unloads)
+        found.append(leader.decided["one"])
+    assert found == expected

@@ -14,8 +14,14 @@ from pulsar_conformance.reference.cluster import (
 )
 from pulsar_conformance.reference.context import MissingSetting, Settings
 from pulsar_conformance.reference.numbers import ZERO, Fraction
+from pulsar_conformance.reference.released.threshold import MARGIN, MEBIBYTE
 from pulsar_conformance.reference.shedding import GRACE
-from pulsar_conformance.reference.threshold import HISTORY_SHARE
+from pulsar_conformance.reference.threshold import (
+    HISTORY_SHARE,
+    LOWER_BOUNDARY,
+    MIN_THROUGHPUT,
+    SHEDDER_THRESHOLD,
+)
 from pulsar_conformance.reference.usage import WEIGHT_SETTINGS
 
 CONVERGED = 1e-6
@@ -72,6 +78,8 @@ class LeaderMemory:
     Times are numbers, such as numbers of cycles, that `minutes_at` converts to minutes. If
     `whole_history` is false, a broker's earlier usages are combined into one smoothed number: a
     `usageHistory` of only this number leads to the same unloads as the full list. [THRESHOLD-07]
+    With `smooths_twice`, usage is smoothed as by releases with a lower boundary; see
+    `smooth_again`.
     """
 
     def __init__(
@@ -83,6 +91,7 @@ class LeaderMemory:
         *,
         without_heap: bool = False,
         whole_history: bool = False,
+        smooths_twice: bool = False,
     ) -> None:
         self.settings, self._defaults, self._minutes_at = settings, defaults, minutes_at
         self.weight = counting_weights(settings, defaults, without_heap)
@@ -101,7 +110,7 @@ class LeaderMemory:
         """
         self._smoothed: dict[str, float] = {}
         self._usage_history: dict[str, list[float]] = {}
-        self._whole_history = whole_history
+        self._whole_history, self._smooths_twice = whole_history, smooths_twice
 
     def is_tie(self, one: str | None, other: str, owners: Mapping[str, str | None]) -> bool:
         """True if the bundles of two brokers have the same long-term message rate in total.
@@ -179,6 +188,34 @@ class LeaderMemory:
             for name, said in (brokers.items() if compares else ())
         }
         self.question = case
+
+    def smooth_again(self, unloads: Iterable[Json]) -> None:
+        """Smooth the usage in the last case a second time if the release does so.
+
+        With lowerBoundarySheddingEnabled, it does unless a broker sheds because it is above the
+        limit. `unloads` are those of the cycle.
+        """
+        share, average = self.history_share, sum(self.decided.values()) / (len(self.decided) or 1)
+        if not (self._smooths_twice and share and average and self._setting(LOWER_BOUNDARY)):
+            return
+        brokers = self.question["brokers"]
+        if any(self._sheds_excess(one["broker"], brokers, average) for one in unloads):
+            return
+        for name, now in self.weighted_usages(brokers).items():
+            smoothed = round(self._smoothed[name] * share + now * (1 - share), 9)
+            self._smoothed[name] = self.decided[name] = smoothed
+            self._usage_history[name] = [smoothed]
+
+    def _sheds_excess(self, broker: str, brokers: Json, average: float) -> bool:
+        """True if a broker that sheds is above the limit by enough to shed for that reason."""
+        if broker not in self.decided:
+            return False
+        excess = (self.decided[broker] - average - self._setting(SHEDDER_THRESHOLD)) / 100
+        needed = throughput_of(brokers[broker]) * (excess + MARGIN)
+        return excess >= 0 and needed >= self._setting(MIN_THROUGHPUT) * MEBIBYTE
+
+    def _setting(self, name: str) -> Any:
+        return self.settings.get(name, self._defaults.get(name)) or 0
 
     def usage(self, broker: SimulatedBroker, throughput: float) -> float:
         """Return a broker's usage in percent at a traffic of `throughput` bytes per second.
