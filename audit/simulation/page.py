@@ -13,6 +13,7 @@ from pulsar_conformance.audit.simulation.reporting import simulation_lines
 from pulsar_conformance.audit.simulation.rules import loop_faults
 from pulsar_conformance.audit.simulation.worlds import BadWorld
 from pulsar_conformance.reference.threshold import HISTORY_SHARE
+from pulsar_conformance.specs.text import paragraph
 
 POINTS = 400
 """Maximum number of points of a line in a chart. The points are evenly spaced."""
@@ -30,10 +31,11 @@ def write_simulation_page(courses: Sequence[SimulatedCourse], file: Path) -> Non
         "clusters": [_chart(course) for course in courses],
         "verdicts": [row for course in courses for row in _verdicts(course)],
     }
+    notes = dict.fromkeys(note for course in courses for note in course.world.notes)
+    lines = [line for note in notes for line in paragraph(note, 2, "")]
+    lines += ["", *simulation_lines(courses)] if lines else simulation_lines(courses)
     try:
-        file.write_text(
-            render_page(data, list(simulation_lines(courses)), title="Simulation"), "utf-8"
-        )
+        file.write_text(render_page(data, lines, title="Simulation"), "utf-8")
     except OSError as wrong:
         raise BadWorld(f"--page {file}: it cannot be written: {wrong.strerror}") from None
 

@@ -39,7 +39,19 @@ if another broker has written this many reports since the missing broker's last 
 that was split counts as any other bundle that no broker reports.
 """
 
+RATIO = (
+    "the ratio is that of a broker's recorded report with the most traffic, without a resource at "
+    "100 % if there is one, since use that does not come from traffic distorts it least there"
+)
+TOLERANCE = 0.5
+"""Difference, in percentage points, from which on a note says that the usage of the first cycle is
+not as recorded.
+"""
+
 NO_RATES: Rates = (0.0, 0.0, 0.0, 0.0)
+MAX_NAMED = 3
+"""Maximum number of brokers that a note names."""
+
 SHEDDING, UNCLEAR_CAUSES = "shedding", ("admin", "unknown")
 MAX_DELAY_OF_SHED = timedelta(seconds=10)
 """An unload of unclear cause counts as shed if it follows a cycle in less than this time. The cause
@@ -196,7 +208,32 @@ def _replayed(
     by_then = [known for at, known in history.settings if begin and at and at <= begin]
     given = by_then[-1:] or [known for _, known in history.settings[:1]]
     settings = {**usual_settings(), **dict(*given)}
-    return snapshot_world(str(history.cluster), first, {}, settings, [note], recorded)
+    world = snapshot_world(str(history.cluster), first, {}, settings, [note], recorded)
+    start = {broker: each[0] for broker, each in reports.items() if each and each[0]}
+    return replace(world, notes=(*world.notes, RATIO, *_start_note(world, start)))
+
+
+def _start_note(world: SimulatedWorld, start: Mapping[str, Json]) -> Iterator[str]:
+    """Yield a note if the usage of brokers in the first cycle is not as recorded.
+
+    `start` has the reports of the first cycle. Of each broker, the resource is compared that is the
+    busiest according to its report.
+    """
+    unlike = []
+    for broker in world.brokers:
+        if broker.name not in start:
+            continue
+        said = start[broker.name]
+        resource = max(SCALING, key=lambda one: percent_used(said, one))
+        recorded = percent_used(said, resource)
+        simulated = broker.percents(reported_throughput(said))[resource]
+        if abs(simulated - recorded) > TOLERANCE:
+            named = f"{broker.name} at {simulated:.1f} % of {resource}"
+            unlike.append(f"{named}, recorded as {recorded:.1f} %")
+    if unlike:
+        shown, more = unlike[:MAX_NAMED], len(unlike) - MAX_NAMED
+        shown += [counted(more, "other broker")] if more > 0 else []
+        yield f"so the first cycle does not start as recorded: {'; '.join(shown)}"
 
 
 def _report_rank(said: Json) -> tuple[bool, float]:

@@ -209,3 +209,33 @@ def test_a_simulation_without_recorded_cycles_is_compared_with_none(tmp_path):
     assert match_with_recorded(found) is None
     with pytest.raises(BadWorld, match="no load reports"):
         recorded_world(Path("README.md"))
+
+
+def test_brokers_that_do_not_start_as_recorded_are_named(tmp_path, capsys):
+    """Later, `b1` uses 30 % for twice the traffic: 15 % in the first cycle instead of 40 %."""
+
+    def report(minute, broker, cpu, megabytes):
+        rates = {"msgThroughputIn": megabytes * 1e6, "msgThroughputOut": 0}
+        said = {
+            "cpu": {"usage": cpu, "limit": 100},
+            **rates,
+            "bundles": [f"a/{broker}/0x00000000_0xffffffff"],
+            "lastStats": {f"a/{broker}/0x00000000_0xffffffff": rates},
+        }
+        return {"kind": "load_report", "at": stamp(minute), "broker": broker, "report": said}
+
+    def stamp(minute):
+        return f"2026-11-20T10:{minute:02}:00Z"
+
+    records = [
+        *(report(0, one, 40, 10) for one in ("b1", "b2")),
+        {"kind": "cycle", "at": stamp(1)},
+        *(report(5, *how) for how in (("b1", 30, 20), ("b2", 40, 10))),
+        {"kind": "cycle", "at": stamp(6)},
+    ]
+    history, page = tmp_path / "history.jsonl", tmp_path / "page.html"
+    history.write_text("".join(json.dumps({"cluster": "eu", **one}) + "\n" for one in records))
+    main(["simulate", "--history", str(history), "--cycles", "2", "--page", str(page)])
+    told = "so the first cycle does not start as recorded: b1 at 15.0 % of cpu, recorded as 40.0 %"
+    assert told in " ".join(capsys.readouterr().err.split())
+    assert told in " ".join(page.read_text().split())
