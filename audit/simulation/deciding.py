@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from pulsar_conformance.audit.simulation.worlds import Json
@@ -109,7 +109,7 @@ def decision_setup(
     known = load().profile(released) if released else None
     asks = known is not None and known.ways.get(DESTINATION) == ASKED
     placed = {PLACEMENT_STRATEGY: strategy} if strategy in PLANNING else {}
-    return DecisionSetup(
+    setup = DecisionSetup(
         strategy,
         {**settings, STRATEGY: strategy, **placed},
         load().defaults(profile),
@@ -120,9 +120,11 @@ def decision_setup(
         known is not None and known.id != KEEPS_AVERAGES,
         known is not None and known.ways["heap-memory"] == "left-out",
         known.hidden if known else {},
-        *([draw_by_release(known.id)] if known else []),
-        smooths_twice=known is not None and known.ways.get(RELIEF) == HALF_THRESHOLD,
     )
+    if known is None:
+        return setup
+    twice = known.ways.get(RELIEF) == HALF_THRESHOLD
+    return replace(setup, draw=draw_by_release(known.id), smooths_twice=twice)
 
 
 def draw_by_release(profile: str) -> Callable[[Json], str | None]:

@@ -130,8 +130,8 @@ def verdicts(_silver: Silver, made: GoldTables, plan: AuditPlan) -> DataFrame:
     the first of these rules.
     """
     found = made["findings"].drop("day")
-    broken = found.where("moment is not null").groupBy(*KEY)
-    broken = broken.agg(F.min(F.struct("rule", "verdict")).alias("first")).select(*KEY, "first.*")
+    first = F.min(F.struct("rule", "verdict")).alias("first")
+    broken = found.where("moment is not null").groupBy(*KEY).agg(first).select(*KEY, "first.*")
     if broken.isEmpty():
         rows = found.withColumn("case", F.lit(None).cast("string"))
     else:

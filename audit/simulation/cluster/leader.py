@@ -212,7 +212,7 @@ class LeaderMemory:
             return False
         excess = (self.decided[broker] - average - self._setting(SHEDDER_THRESHOLD)) / 100
         needed = throughput_of(brokers[broker]) * (excess + MARGIN)
-        return excess >= 0 and needed >= self._setting(MIN_THROUGHPUT) * MEBIBYTE
+        return bool(excess >= 0 and needed >= self._setting(MIN_THROUGHPUT) * MEBIBYTE)
 
     def _setting(self, name: str) -> Any:
         return self.settings.get(name, self._defaults.get(name)) or 0

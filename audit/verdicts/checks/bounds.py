@@ -19,9 +19,9 @@ from pulsar_conformance.audit.verdicts.checks.facts import (
     POINTS,
     SHARE,
     exceeds_minimum_unload,
+    max_over_brokers,
     no_broker,
     setting_in_force,
-    window_of_cycle,
 )
 from pulsar_conformance.audit.verdicts.checks.overload import sheds_enough
 from pulsar_conformance.audit.verdicts.checks.registry import (
@@ -118,7 +118,7 @@ def only_the_busiest_sheds_for_an_idle_broker(readings: Readings) -> RuleColumns
     released = TRAFFIC_SHARE_BY_READING[readings["threshold-released"]]
     needed = released(_excess_over_target(readings).least, F.col("least")) * F.col("carries.bytes")
     able = F.col("loaded") & certainly(exceeds_minimum_unload(or_zero(needed)))
-    highest = F.max(F.when(able, F.col("least"))).over(window_of_cycle())
+    highest = max_over_brokers(F.when(able, F.col("least")))
     outdone = certainly(F.col("most") < highest - POINTS)
     told = F.concat(
         shed_text(),

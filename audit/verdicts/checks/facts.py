@@ -101,7 +101,12 @@ def window_of_cycle() -> Window:
 
 def any_broker(holds: Column) -> Column:
     """True if the condition is true for at least one broker of the cycle."""
-    return F.max(certainly(holds)).over(window_of_cycle())
+    return max_over_brokers(certainly(holds))
+
+
+def max_over_brokers(amount: Column) -> Column:
+    """Return the greatest amount of all brokers of the cycle."""
+    return F.max(amount).over(window_of_cycle())
 
 
 def no_broker(holds: Column) -> Column:
