@@ -7,6 +7,7 @@ from typing import Any
 
 from pulsar_conformance.adapters.spark import usage
 from pulsar_conformance.adapters.spark.overload import OVERLOAD_THRESHOLD as OVERLOAD
+from pulsar_conformance.adapters.spark.threshold import LOWER_BOUNDARY
 from pulsar_conformance.adapters.spark.threshold import SHEDDER_THRESHOLD as ABOVE
 from pulsar_conformance.audit.input.parsing import SPLIT
 from pulsar_conformance.audit.pipeline.plan import AuditPlan
@@ -68,12 +69,31 @@ def drawn_clusters(tables: Tables, plan: AuditPlan, fleet: Sequence[Sequence[Any
     return [
         {
             "name": name,
+            "about": _smoothing_note(tables, plan, name),
             **_usage_lines(tables, plan, name, points),
             "marks": _event_marks(tables, name, marks),
             "bundles": returning_bundles(tables, name),
         }
         for name in clusters
     ]
+
+
+def _smoothing_note(tables: Tables, plan: AuditPlan, cluster: str) -> str:
+    """Return a remark if the release smooths usage twice in some cycles, while the tables and the
+    chart have the usage smoothed once; otherwise, return an empty text.
+    """
+    if plan.alternative_of_way("lower-boundary-relief") != "half-threshold":
+        return ""
+    mine = tables["cycles"].where(F.col("cluster") == cluster)
+    ran = cycles.cycle_moments({"cycles": mine}, plan).where("strategy = 'ThresholdShedder'")
+    if ran.where(F.col(f"settings.{LOWER_BOUNDARY}")).isEmpty():
+        return ""
+    return (
+        "usage, average and limit are smoothed once per cycle here and in the tables; with "
+        f"{LOWER_BOUNDARY}, {plan.profile} smooths usage a second time in each cycle in which no "
+        "broker sheds an excess; its own numbers are in the arithmetic of the verdicts and in the "
+        "answers to --broker and --why"
+    )
 
 
 def drawing_limits(brokers: Sequence[int]) -> tuple[int, int]:
@@ -133,6 +153,8 @@ def fleet_rows(tables: Tables) -> list[list[Any]]:
 def _usage_lines(tables: Tables, plan: AuditPlan, cluster: str, most: int) -> Json:
     """Return the times in seconds since 1970, and for each time the brokers' usage, the average and
     the limit, in percent.
+
+    A time is that of a cycle, or of the first of several cycles if there are more than `most`.
     """
     mine = F.col("cluster") == cluster
     used = tables["broker_usage"].where(mine & (F.col("moment") == F.col("cycle")))
@@ -142,14 +164,18 @@ def _usage_lines(tables: Tables, plan: AuditPlan, cluster: str, most: int) -> Js
     rows = rows.withColumn("used", shedding_usage())
     rows = rows.withColumn("average", F.avg("used").over(Window.partitionBy("cycle")))
     rows = rows.withColumn("limit", _limit_column())
+    rows = rows.withColumn("second", F.unix_seconds("cycle"))
     span = rows.agg(
-        F.min(F.unix_seconds("cycle")).alias("first"), F.max(F.unix_seconds("cycle")).alias("last")
+        F.min("second").alias("first"),
+        F.max("second").alias("last"),
+        F.countDistinct("second").alias("seconds"),
     )
     rows = rows.crossJoin(F.broadcast(span))
-    step = F.greatest(F.lit(1), F.ceil((F.col("last") - F.col("first") + 1) / most))
-    at = F.col("first") + F.floor((F.unix_seconds("cycle") - F.col("first")) / step) * step
+    wide = F.ceil((F.col("last") - F.col("first") + 1) / most)
+    step = F.when(F.col("seconds") > most, wide).otherwise(F.lit(1))
+    rows = rows.withColumn("point", F.floor((F.col("second") - F.col("first")) / step))
     points = (
-        rows.withColumn("at", at)
+        rows.withColumn("at", F.min("second").over(Window.partitionBy("point")))
         .groupBy("at", "broker")
         .agg(
             F.round(F.max("used"), 1).alias("used"),

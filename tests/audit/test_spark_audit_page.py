@@ -163,14 +163,17 @@ def test_the_report_is_the_one_that_the_guide_shows(audited):
     assert printed.split() == shown[1].split()
 
 
-def test_the_page_has_what_the_tables_say_and_needs_nothing_else(audited):
+def test_the_page_has_what_the_tables_say_and_needs_nothing_else(audited, spark):
     page = (audited[1] / PAGE).read_text("utf-8")
     assert not FAR.search(page)
     assert len(page.encode()) < 2_000_000
     found = data_of(page)
     (cluster,) = found["clusters"]
     assert cluster["name"] == "fleet-1"
+    ran = spark.session.read.parquet(str(audited[1] / "cycles")).select(F.unix_seconds("cycle"))
     assert len(cluster["times"]) == 72
+    assert cluster["times"] == sorted(row[0] for row in ran.collect())
+    assert cluster["about"] == ""
     assert len(cluster["brokers"]) == 4
     assert all(len(one["used"]) == 72 for one in cluster["brokers"])
     assert all(0 <= used <= 100 for one in cluster["brokers"] for used in one["used"] if used)
