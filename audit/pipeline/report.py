@@ -35,6 +35,7 @@ from pulsar_conformance.audit.pipeline.tables import SESSION
 from pulsar_conformance.audit.pipeline.workers import Tell, thread_pool
 from pulsar_conformance.audit.pipeline.writing import SHARDS, Store, base_name
 from pulsar_conformance.audit.verdicts import casefiles, open_points
+from pulsar_conformance.audit.verdicts.excesses import excess_unloads
 from pulsar_conformance.audit.verdicts.omissions import omitted_unloads
 from pulsar_conformance.audit.verdicts.verdicts import rules_of
 from pulsar_conformance.specs.errors import print_note, similar_file
@@ -329,6 +330,7 @@ def _build_report(
         faults, content = shown.result()
     found["undecided"] = _undecided(made, found)
     found["omitted"] = omitted_unloads(made, plan)
+    found["excess"] = excess_unloads(made, plan)
     documents = documents_to_judge(plan)
     if documents is not None:
         found["documents"] = summary.compare_findings(made, documents)

@@ -49,7 +49,13 @@ def report_lines(found: Json, faults: list[Json], cases: str) -> Iterator[str]:
     yield f"{counted(unloads['recorded'], 'unload')}, {broken} of them in cycles that break a rule"
     yield from _cause_lines(unloads)
     if found["omitted"]:
-        yield from _omission_lines(found["omitted"], found["profile"])
+        yield from _difference_from_release_lines(
+            _omitted_cycles(found["omitted"], found["profile"]), found["omitted"], found["profile"]
+        )
+    if found["excess"]:
+        yield from _difference_from_release_lines(
+            _excess_cycles(found["excess"], found["profile"]), found["excess"], found["profile"]
+        )
     yield from _split_and_leader_lines(found["splits"], found["leaders"])
     yield from ("", *_rule_lines(found["rules"]))
     yield from _unjudged_lines(found)
@@ -133,18 +139,18 @@ def _cause_lines(unloads: Json) -> Iterator[str]:
         yield from paragraph(f"{unlike} of the {every} {text}, {why}", 4, "  ")
 
 
-def _omission_lines(omitted: Json, profile: str) -> Iterator[str]:
+def _difference_from_release_lines(often: str, counted_cycles: Json, profile: str) -> Iterator[str]:
     """Yield lines about the cycles in which a broker unloaded nothing although the release would
-    have unloaded some of its bundles: the number of these cycles, and the first one.
+    have unloaded some of its bundles, or the reverse: the number of these cycles, and the first
+    one.
     """
-    first = omitted["first"]
-    text = f"{_omitted_cycles(omitted, profile)}; no rule of {profile} forbids that"
-    yield from paragraph(text, 2, "")
+    first = counted_cycles["first"]
+    yield from paragraph(f"{often}; no rule of {profile} forbids that", 2, "")
     where = f"first in {first['cluster']} at {first['at']}: {first['bundles'][0]}"
     if len(first["bundles"]) > 1:
         where += f" and {counted(len(first['bundles']) - 1, 'other bundle')}"
     yield from paragraph(f"{where} of {first['broker']}", 2, width=WIDTH - 2)
-    options = f"--broker {first['broker']}{AT_OPTION}{first['at']}"
+    options = f"--broker {first['broker']}{AT_OPTION}{first.get('until', first['at'])}"
     yield from paragraph(f"see {options.replace(AT_OPTION, AT_OPTION[:-1] + NO_BREAK)}", 6, "  ")
 
 
@@ -153,6 +159,13 @@ def _omitted_cycles(omitted: Json, profile: str) -> str:
     least = "at least " if omitted["more"] else ""
     would = f"although {profile} would have unloaded some of its bundles"
     return f"{least}{often} in which a broker unloaded nothing {would}"
+
+
+def _excess_cycles(excess: Json, profile: str) -> str:
+    often = counted(excess["cycles"], "cycle")
+    least = "at least " if excess["more"] else ""
+    would = f"although {profile} would have unloaded none of its bundles"
+    return f"{least}{often} in which a broker shed bundles {would}"
 
 
 def _split_and_leader_lines(splits: int, leaders: Json) -> Iterator[str]:
@@ -225,9 +238,12 @@ def overall_verdict(found: Json) -> str:
         return "nothing could be audited"
     if not judged:
         return "nothing could be judged"
-    omitted = found["omitted"]
-    more = f"; {_omitted_cycles(omitted, found['profile'])}" if omitted else ""
-    return f"no rule is broken{more}"
+    unlike = [
+        told(found[name], found["profile"])
+        for name, told in (("omitted", _omitted_cycles), ("excess", _excess_cycles))
+        if found[name]
+    ]
+    return "; ".join(("no rule is broken", *unlike))
 
 
 def _input_lines(counts: Json) -> Iterator[str]:

@@ -64,15 +64,7 @@ def _brokers_that_kept_all(tables: Tables, plan: AuditPlan) -> DataFrame:
 
     Columns: `cluster`, `cycle`, `moment` (the first of the cycle) and `broker`.
     """
-    judged = tables["verdicts"].where(~F.col("rule").isin(*RULES_AT_OTHER_TIMES))
-    doubtful = judged.where(F.col("verdict") != ALLOWED).select(*CYCLE)
-    doubtful = doubtful.union(
-        tables["broker_usage"].where(F.col("standing").isNotNull()).select(*CYCLE)
-    )
-    doubts = ("doubt", "former", "other_strategy")
-    sure = tables["cycles"].where(" and ".join(f"{name} is null" for name in doubts))
-    sure = sure.select(*CYCLE, "settings", F.size("moments").alias("looked"))
-    sure = sure.join(doubtful.distinct(), CYCLE, "left_anti")
+    sure = cycles_without_doubt(tables)
     went = tables["unloads"].where("cycle is not null").select(*CYCLE, "broker").distinct()
     chosen = tables["decisions"].where(CHOSEN).join(went, [*CYCLE, "broker"], "left_anti")
     held = tables["broker_decisions"].where(F.coalesce("held", F.lit(0)) > 0)
@@ -84,6 +76,23 @@ def _brokers_that_kept_all(tables: Tables, plan: AuditPlan) -> DataFrame:
     each = chosen.where(_may_be_worthwhile(plan)).groupBy(*CYCLE, "broker", "looked")
     found = each.agg(F.countDistinct("moment").alias("times"), F.min("moment").alias("moment"))
     return found.where("times = looked").select(*CYCLE, "moment", "broker")
+
+
+def cycles_without_doubt(tables: Tables) -> DataFrame:
+    """Return the cycles about which nothing is in doubt, and in which no rule is broken or
+    undecided.
+
+    Columns: `cluster`, `cycle`, `settings` and `looked`, the number of the cycle's moments.
+    """
+    judged = tables["verdicts"].where(~F.col("rule").isin(*RULES_AT_OTHER_TIMES))
+    doubtful = judged.where(F.col("verdict") != ALLOWED).select(*CYCLE)
+    doubtful = doubtful.union(
+        tables["broker_usage"].where(F.col("standing").isNotNull()).select(*CYCLE)
+    )
+    doubts = ("doubt", "former", "other_strategy")
+    sure = tables["cycles"].where(" and ".join(f"{name} is null" for name in doubts))
+    sure = sure.select(*CYCLE, "settings", F.size("moments").alias("looked"))
+    return sure.join(doubtful.distinct(), CYCLE, "left_anti")
 
 
 def _may_be_worthwhile(plan: AuditPlan) -> Column:

@@ -138,11 +138,17 @@ def test_a_rule_that_only_releases_follow_is_named_with_the_reason(audited):
 def test_the_last_line_names_what_the_release_would_have_done():
     counts = {"allowed": 1, "violated": 0, "not done though due": 0, "undecided": 0}
     found = {"profile": "released-3.0", "cycles": 3, "rules": {"SHED-02": counts}, "follow": 0}
-    assert overall_verdict({**found, "omitted": None}) == "no rule is broken"
-    told = overall_verdict({**found, "omitted": {"cycles": 2, "more": True}})
+    none = {"omitted": None, "excess": None}
+    assert overall_verdict({**found, **none}) == "no rule is broken"
+    told = overall_verdict({**found, **none, "omitted": {"cycles": 2, "more": True}})
     assert told == (
         "no rule is broken; at least 2 cycles in which a broker unloaded nothing although "
         "released-3.0 would have unloaded some of its bundles"
+    )
+    told = overall_verdict({**found, **none, "excess": {"cycles": 1, "more": False}})
+    assert told == (
+        "no rule is broken; 1 cycle in which a broker shed bundles although released-3.0 would "
+        "have unloaded none of its bundles"
     )
 
 

@@ -1,5 +1,6 @@
 """ThresholdShedder after a leader's first cycle: a rule that one broker breaks by an omission and
-another by an action has a verdict for each, and an unload for an idle broker is judged by bounds.
+another by an action has a verdict for each, an unload for an idle broker is judged by bounds, and
+an unload that only the release would not have made is counted.
 """
 
 import json
@@ -19,21 +20,25 @@ pytestmark = pytest.mark.spark
 assert spark
 
 CLUSTERS = {
-    "both-sides": ((88, 45, 20), False, "b2"),
-    "one-side": ((50, 45, 40), False, "b2"),
-    "boundary": ((50, 45, 40), True, "b2"),
-    "boundary-idle": ((50, 49, 12), True, "b2"),
-    "boundary-busiest": ((50, 49, 12), True, "b1"),
+    "both-sides": ((88, 45, 20), (88, 45, 20), False, "b2"),
+    "one-side": ((50, 45, 40), (50, 45, 40), False, "b2"),
+    "boundary": ((50, 45, 40), (50, 45, 40), True, "b2"),
+    "boundary-idle": ((50, 49, 12), (50, 49, 12), True, "b2"),
+    "boundary-busiest": ((50, 49, 12), (50, 49, 12), True, "b1"),
+    "smoothed": ((50, 40, 30), (80, 40, 30), False, "b1"),
 }
-"""The usages of three brokers, whether lower boundary shedding is on, and the broker that sheds in
-the leader's second cycle.
+"""The usages of three brokers in a leader's first two cycles, whether lower boundary shedding is
+on, and the broker that sheds in the second cycle.
+
+In the last cluster, b1 is over the present limit, 50 + 15, but its smoothed usage, 53, is not over
+the smoothed one, 41 + 15.
 """
 
 SECOND = 6
 """The minute of the second cycle."""
 
 
-def history(usages, boundary, sheds):
+def history(first, second, boundary, sheds):
     settings = {
         "loadBalancerLoadSheddingStrategy": "org.apache.pulsar.broker.loadbalance.impl."
         "ThresholdShedder",
@@ -44,7 +49,7 @@ def history(usages, boundary, sheds):
     }
     yield 0, {"kind": "settings", "settings": settings}
     yield 0.1, {"kind": "leader", "broker": "b1:8080"}
-    for minute in (0.2, SECOND - 1):
+    for minute, usages in ((0.2, first), (SECOND - 1, second)):
         for place, used in enumerate(usages):
             parts = (range(5), range(5, 8), range(8, 10))[place]
             owned = [f"a/b/0x{part:x}0000000_0x{part + 1:x}0000000" for part in parts]
@@ -61,7 +66,10 @@ def history(usages, boundary, sheds):
 
 @pytest.fixture(scope="module", params=["released-3.0", "documented-4.2"])
 def audited(request, spark, tmp_path_factory):
-    """Audit all clusters together; return the summary, the folder and the faults by cluster."""
+    """Audit all clusters together; return the summary, the folder and the faults by cluster.
+
+    The summary has the report as `text`.
+    """
     folder = tmp_path_factory.mktemp("sides")
     lines = [
         json.dumps({"cluster": cluster, "at": stamp(START + timedelta(minutes=at)), **one})
@@ -71,7 +79,10 @@ def audited(request, spark, tmp_path_factory):
     (folder / "history.jsonl").write_text("\n".join(lines) + "\n")
     plan, out = AuditPlan.of(request.param), folder / "audit"
     none, how = Counterfactual({}, None), ReportOptions(quiet=True)
-    found, _ = write_audit(spark.session, str(folder / "history.jsonl"), str(out), plan, none, how)
+    found, report_lines = write_audit(
+        spark.session, str(folder / "history.jsonl"), str(out), plan, none, how
+    )
+    found["text"] = " ".join(" ".join(report_lines).split())
     rows = spark.session.read.parquet(str(out / "verdicts")).where("verdict != 'allowed'")
     second = (START + timedelta(minutes=SECOND)).isoformat()
     faults = {
@@ -92,7 +103,10 @@ def test_an_omission_hides_no_violation(audited):
         assert ("one-side", rule, "not done though due") not in faults
         assert faults["one-side", rule, "violated"].startswith("b2:8080 shed")
     unloads = found["unloads"]
-    assert (unloads["recorded"], unloads["in_violation"]) == (len(CLUSTERS), len(CLUSTERS) - 1)
+    assert (unloads["recorded"], unloads["in_violation"]) == (
+        len(CLUSTERS),
+        len(CLUSTERS) - (2 if found["excess"] else 1),
+    )
 
 
 def test_both_sides_share_a_case_file(audited):
@@ -113,3 +127,20 @@ def test_only_the_busiest_broker_may_shed_for_an_idle_one(audited):
     assert "lower boundary, 15 points below" in faults["boundary", "THRESHOLD-10", "violated"]
     assert ("boundary-idle", "THRESHOLD-10", "violated") not in faults
     assert not [key for key in faults if key[0] == "boundary-busiest"]
+
+
+def test_an_unload_that_only_the_release_would_not_have_made_is_counted(audited):
+    found, _, faults = audited
+    if found["profile"] != "released-3.0":
+        assert found["excess"] is None
+        assert ("smoothed", "THRESHOLD-18", "violated") in faults
+        return
+    assert not [key for key in faults if key[0] == "smoothed"]
+    excess = found["excess"]
+    assert (excess["cycles"], excess["more"], excess["first"]["cluster"]) == (1, False, "smoothed")
+    assert (
+        "1 cycle in which a broker shed bundles although released-3.0 would have unloaded none of "
+        "its bundles; no rule of released-3.0 forbids that first in smoothed at "
+        "2026-11-20T10:06:00Z: a/b/0x00000000_0x10000000 of b1:8080 see --broker b1:8080 --at "
+        "2026-11-20T10:06:01.2Z"
+    ) in found["text"]

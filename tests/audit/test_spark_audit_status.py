@@ -109,7 +109,7 @@ FOUND = {
     "follow": 0,
     "rules": {},
     "unknown_strategies": {},
-    **dict.fromkeys(("missing", "omitted", "rules_without_check", "undecided"), ()),
+    **dict.fromkeys(("missing", "omitted", "excess", "rules_without_check", "undecided"), ()),
 }
 
 
