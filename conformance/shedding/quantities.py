@@ -144,11 +144,8 @@ class UsageLevels:
         )
 
     def over(self, broker: Broker) -> bool | None:
-        """True if a broker is above the limit, and would shed more than the minimum throughput.
-
-        None if rounding or an open detail could decide it.
-        """
-        above = self._above(broker)
+        """True if a broker is above the limit and would shed enough; None if that is uncertain."""
+        above = self.above(broker)
         return self.worthwhile(broker) if above else above
 
     def worthwhile(self, broker: Broker, share: Fraction | None = None) -> bool | None:
@@ -168,7 +165,8 @@ class UsageLevels:
             return True
         return False if max(needed, most) < least * MEGABYTE["decimal"] * (1 - SHARE) else None
 
-    def _above(self, broker: Broker) -> bool | None:
+    def above(self, broker: Broker) -> bool | None:
+        """True if a broker's usage is above the limit; None if it is too close to tell."""
         usage = self.usage[broker.name]
         if near(usage, self.limit) and not (self.threshold in EXACT and self._is_exact):
             return None

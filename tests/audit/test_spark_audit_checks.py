@@ -60,7 +60,9 @@ RULES = {
 }
 """The rules about single cycles, by profile."""
 
-CHANGED = [f"THRESHOLD-{number}" for number in ("01", "02", "07", "18", "20")] + ["UNIFORM-08"]
+CHANGED = [f"THRESHOLD-{number}" for number in ("01", "02", "06", "07", "08", "18", "20")] + [
+    "UNIFORM-08"
+]
 """Rules that 4.x changed or added."""
 
 

@@ -154,13 +154,14 @@ def _with_common_columns(rows: DataFrame, readings: Readings) -> DataFrame:
         levels["usage"] - levels["target"], levels["usage"], F.col("carries.bytes")
     )
     rows = rows.withColumn("worthwhile", exceeds_minimum_unload(or_zero(needed)))
-    over = F.when(above, F.col("worthwhile")).otherwise(above)
+    over = F.when(above, F.col("worthwhile")).otherwise(above)  # Above, and enough to shed.
     under = F.when(
         is_too_close(levels["usage"], levels["bound"]) & ~(sure & limit.isin(*EXACT, 10.0)), None
     )
     scope = F.lit(readings["overload-scope"] == "all")
     return rows.withColumns(
         {
+            "above": F.when(known, above),
             "over": F.when(known, over),
             "under": F.when(known, under.otherwise(levels["usage"] < levels["bound"])),
             "sheds_under_85": scope & known & ~certainly_not(F.col("overloaded")),

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from pulsar_conformance.adapters.spark import usage
+from pulsar_conformance.adapters.spark.shapes import or_zero
 from pulsar_conformance.adapters.spark.threshold import LOWER_BOUNDARY, MIN_THROUGHPUT
-from pulsar_conformance.audit.tables.formatting import plain
+from pulsar_conformance.audit.tables.formatting import plain, throughput
 from pulsar_conformance.audit.verdicts.checks.bounds import ExcessBounds, excess_over_average
 from pulsar_conformance.audit.verdicts.checks.evidence import shed_text, usage_text
 from pulsar_conformance.audit.verdicts.checks.facts import (
@@ -61,7 +62,12 @@ def _is_over() -> Column:
 
 
 def _must_keep_all() -> Column:
-    return certainly_not(F.col("over")) & ~F.col("sheds_under_85")
+    """True if a broker is certainly not above the limit.
+
+    One above it that keeps all only because it would shed too little is not meant: what that broker
+    sheds breaks THRESHOLD-20 alone.
+    """
+    return certainly_not(F.col("above")) & ~F.col("sheds_under_85")
 
 
 def _relieves_idle_brokers() -> Column:
@@ -177,9 +183,9 @@ def _check_range(excess: ExcessBounds) -> RuleColumns:
     )
 
 
-def _no_broker_over() -> tuple[Column, Column]:
-    over = F.col("first") & ~certainly_not(F.col("over"))
-    return no_broker(over), no_broker(F.col("sheds_under_85"))
+def _no_broker_above() -> tuple[Column, Column]:
+    above = F.col("first") & ~certainly_not(F.col("above"))
+    return no_broker(above), no_broker(F.col("sheds_under_85"))
 
 
 @register_check("THRESHOLD-12")
@@ -203,7 +209,7 @@ def idle_brokers_trigger_nothing_by_default(_readings: Readings) -> RuleColumns:
         shed_text(), F.lit("; no broker is above "), plain(_level_column("limit")), F.lit(" %")
     )
     judged = may_not(far_below, F.col("total") > 0, told)
-    return _for_threshold_shedder(judged, ~_relieves_idle_brokers(), *_no_broker_over())
+    return _for_threshold_shedder(judged, ~_relieves_idle_brokers(), *_no_broker_above())
 
 
 @register_check("THRESHOLD-09")
@@ -220,7 +226,9 @@ def an_idle_broker_makes_the_busiest_unload(_readings: Readings) -> RuleColumns:
     judged = must(able, right, told)
     worth = no_broker(busiest & ~certainly(F.col("worthwhile")))
     idle = any_broker(F.col("under"))
-    return _for_threshold_shedder(judged, _relieves_idle_brokers(), *_no_broker_over(), idle, worth)
+    return _for_threshold_shedder(
+        judged, _relieves_idle_brokers(), *_no_broker_above(), idle, worth
+    )
 
 
 @register_check("THRESHOLD-20")
@@ -230,7 +238,11 @@ def too_little_throughput_stays(_readings: Readings) -> RuleColumns:
         "sheds_under_85"
     )
     least = setting_in_force(MIN_THROUGHPUT)
-    told = F.concat(shed_text(), F.lit("; it can shed at most "), plain(least), F.lit(" MB/s"))
+    most = throughput(F.greatest(F.col("carries.bytes"), or_zero(F.col("movable_bytes"))))
+    told = F.concat(
+        *(shed_text(), F.lit("; it can shed at most "), most),
+        *(F.lit(", not over "), plain(least), F.lit(" MB/s")),
+    )
     judged = may_not(little & (F.col("owned") > 0), F.col("answered") > 0, told)
     return _for_threshold_shedder(judged, ~_relieves_idle_brokers(), without_history=False)
 
@@ -243,4 +255,4 @@ def nothing_goes_while_nobody_is_idle(_readings: Readings) -> RuleColumns:
         shed_text(), F.lit("; no broker is under "), plain(_level_column("bound")), F.lit(" %")
     )
     judged = may_not(~idle, F.col("total") > 0, told)
-    return _for_threshold_shedder(judged, _relieves_idle_brokers(), *_no_broker_over())
+    return _for_threshold_shedder(judged, _relieves_idle_brokers(), *_no_broker_above())

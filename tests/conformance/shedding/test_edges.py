@@ -1,7 +1,7 @@
 """Edges of checks of shedding that no drawn case needs to reach."""
 
 import pytest
-from pulsar_conformance import specs
+from pulsar_conformance import fixtures, specs
 from pulsar_conformance.conformance.common.trial import Trial, copied
 from pulsar_conformance.conformance.engine.draw import draw_trials
 from pulsar_conformance.conformance.engine.evaluate import RuleEvaluator
@@ -39,3 +39,17 @@ def test_a_broker_without_history_has_its_present_usage():
         answer = Model(profile).answer(question.operation, case)
         words.add(evaluator(profile).judge("THRESHOLD-16", trial, [answer]).word)
     assert words <= {"allowed", "not_reached"}
+
+
+def test_shedding_too_little_far_above_the_average_breaks_one_rule_alone():
+    profile, rules = "documented-4.2", [f"THRESHOLD-{n:02}" for n in (1, 2, 3, 4, 6, 8, 20)]
+    [case] = [
+        one.questions[0][1]
+        for one in fixtures.examples()
+        if one.id == "threshold-too-little-to-shed"
+    ]
+    shed = {"unload": [{"broker": "broker1", "bundle": "shop/eu/0x00000000_0x40000000"}]}
+    trial = Trial.of("shed.select", case)
+    judged = {rule: evaluator(profile).judge(rule, trial, [shed]) for rule in rules}
+    assert [rule for rule in rules if judged[rule].word == "violated"] == ["THRESHOLD-20"]
+    assert "broker1 would shed at most 9 MB/s, not over 10 MB/s" in str(judged["THRESHOLD-20"])
