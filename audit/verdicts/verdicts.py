@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pulsar_conformance import specs
 from pulsar_conformance.adapters.spark import shapes
 from pulsar_conformance.adapters.spark.configuring import checkpointed_if_tiny
-from pulsar_conformance.adapters.spark.threshold import LOWER_BOUNDARY
+from pulsar_conformance.adapters.spark.threshold import LOWER_BOUNDARY, MIN_THROUGHPUT
 from pulsar_conformance.audit.pipeline.plan import AuditPlan, GoldTables, Silver
 from pulsar_conformance.audit.tables import causes, cycles, streaks
 from pulsar_conformance.audit.tables.decisions import decided_bundles
@@ -163,20 +163,33 @@ def _facts(
     )
     settled = moments.select(
         key.alias("cycle"),
-        "settings",
+        _with_minimum_unload(F.col("settings"), F.col("given"), plan).alias("settings"),
         F.map_keys("given").alias("named"),
         "strategy",
         _other_settings(plan).alias("others"),
+        F.lit(plan.released).alias("released"),
         *(name for name in ("streak", "perhaps_streak") if name in moments.columns),
     )
     return facts(acted, brokers, settled, plan.readings, strategies)
 
 
+def _with_minimum_unload(settings: Column, given: Column, plan: AuditPlan) -> Column:
+    """Return the settings with the least unload of a release's ThresholdShedder, which its
+    documents may not name. What follows from it is not due by the release either.
+    """
+    hidden = specs.load().profile(plan.profile).hidden.get(MIN_THROUGHPUT)
+    if hidden is None:
+        return settings
+    recorded = given[MIN_THROUGHPUT].try_cast("double")
+    return settings.withField(MIN_THROUGHPUT, F.coalesce(recorded, F.lit(float(hidden))))
+
+
 def _other_settings(plan: AuditPlan) -> Column:
     """Return the settings and strategies that may apply to a cycle instead of the recorded ones."""
     named, strategy = F.map_keys("given"), F.col("strategy")
-    former = in_force(F.col("former"), plan)
+    former = _with_minimum_unload(in_force(F.col("former"), plan), F.col("former"), plan)
     own, other = F.col("settings"), F.col("other_strategy")
+    own = _with_minimum_unload(own, F.col("given"), plan)
 
     def choice(settings: Column, names: Column, follows: Column) -> Column:
         return F.struct(settings.alias("settings"), names.alias("named"), follows.alias("strategy"))

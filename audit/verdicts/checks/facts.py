@@ -52,9 +52,12 @@ def facts(
     (names of the given settings) and `strategy`. All three have `cycle`, the key of a cycle.
 
     If `brokers` has `standing`, `cycles` has `others`, as in `knowledge.with_views`. If any cycle
-    follows AvgShedder, `cycles` has the columns of `streaks.with_streaks`.
+    follows AvgShedder, `cycles` has the columns of `streaks.with_streaks`. `cycles` has the column
+    `released`, which is true, if a release judges.
     """
     every = "standing" in brokers.columns
+    if "released" not in cycles.columns:
+        cycles = cycles.withColumn("released", F.lit(False))
     rows = acts.join(brokers.hint("shuffle_hash"), KEY, "full_outer" if every else "left")
     rows = rows.join(cycles.hint("shuffle_hash"), "cycle")
     if every:
@@ -119,6 +122,11 @@ def sum_over_brokers(amount: Column) -> Column:
     return F.sum(amount).over(window_of_cycle())
 
 
+def least_of_brokers(value: Column) -> Column:
+    """Return the least value of all brokers of the cycle."""
+    return F.min(value).over(window_of_cycle())
+
+
 def setting_in_force(name: str) -> Column:
     """Return the value of a setting that is in force."""
     return F.col(f"settings.{name}")
@@ -153,7 +161,15 @@ def _with_common_columns(rows: DataFrame, readings: Readings) -> DataFrame:
     needed = threshold.TRAFFIC_OF_USAGE[readings["threshold-released"]](
         levels["usage"] - levels["target"], levels["usage"], F.col("carries.bytes")
     )
-    rows = rows.withColumn("worthwhile", exceeds_minimum_unload(or_zero(needed)))
+    by_release = points_to_shed(levels["usage"] - levels["average"]) / 100 * F.col("carries.bytes")
+    needed = F.when(F.col("released"), F.least(needed, by_release)).otherwise(needed)
+    relief = F.when(F.col("released"), levels["threshold"] / 200 * F.col("carries.bytes"))
+    rows = rows.withColumns(
+        {
+            "worthwhile": exceeds_minimum_unload(or_zero(needed)),
+            "relief_worthwhile": exceeds_minimum_unload(or_zero(F.coalesce(relief, needed))),
+        }
+    )
     over = F.when(above, F.col("worthwhile")).otherwise(above)  # Above, and enough to shed.
     under = F.when(
         is_too_close(levels["usage"], levels["bound"]) & ~(sure & limit.isin(*EXACT, 10.0)), None
@@ -182,6 +198,16 @@ def exceeds_minimum_unload(needed: Column) -> Column:
         .when((needed > much * (1 + SHARE)) & (most > much * (1 + SHARE)), F.lit(True))
         .when((needed < little * (1 - SHARE)) & (most < little * (1 - SHARE)), F.lit(False))
     )
+
+
+def points_to_shed(excess: Column) -> Column:
+    """Return the percentage points of its traffic that a broker certainly sheds, given how far its
+    usage exceeds the average.
+
+    A release sheds the excess over average and threshold plus five points.
+    """
+    over = excess - F.col("thresholdshedder.threshold") + threshold.BELOW_AVERAGE
+    return F.when(F.col("released"), over).otherwise(excess)
 
 
 def _is_laden() -> Column:

@@ -12,7 +12,9 @@ from pulsar_conformance.audit.verdicts.checks.facts import (
     POINTS,
     any_broker,
     exceeds_minimum_unload,
+    least_of_brokers,
     no_broker,
+    points_to_shed,
     setting_in_force,
     sum_over_brokers,
     window_of_cycle,
@@ -92,7 +94,7 @@ def _may_relieve_idle_broker() -> Column:
 
     This is so if the lower boundary is enabled and no broker that can unload has a higher usage.
     """
-    able = F.col("loaded") & certainly(F.col("worthwhile"))
+    able = F.col("loaded") & (certainly(F.col("worthwhile")) | F.col("released"))
     highest = F.max(F.when(able, _level_column("usage"))).over(window_of_cycle())
     return _relieves_idle_brokers() & (
         _level_column("usage") >= F.coalesce(highest, F.lit(0.0)) - POINTS
@@ -172,7 +174,8 @@ def _check_range(excess: ExcessBounds) -> RuleColumns:
         )
 
     answered = F.col("answered") > 0
-    worth = certainly(exceeds_minimum_unload(lowest / 100 * F.col("carries.bytes")))
+    least = points_to_shed(lowest) / 100 * F.col("carries.bytes")
+    worth = certainly(exceeds_minimum_unload(least))
     due = certainly(lowest > threshold + POINTS) & worth & F.col("loaded")
     sheds = must(due, answered, evidence("at least", lowest))
     owns = F.col("owned") > 0
@@ -203,7 +206,7 @@ def bundles_with_more_traffic_go_first(readings: Readings) -> RuleColumns:
 @register_check("THRESHOLD-08")
 def idle_brokers_trigger_nothing_by_default(_readings: Readings) -> RuleColumns:
     """With the lower boundary disabled, nothing is unloaded unless a broker is above the limit."""
-    lowest = F.min(_level_column("usage")).over(window_of_cycle())
+    lowest = least_of_brokers(_level_column("usage"))
     far_below = lowest < _level_column("average") - _level_column("threshold") - POINTS
     told = F.concat(
         shed_text(), F.lit("; no broker is above "), plain(_level_column("limit")), F.lit(" %")
@@ -219,16 +222,26 @@ def an_idle_broker_makes_the_busiest_unload(_readings: Readings) -> RuleColumns:
     busiest = known & (used >= F.max(F.when(known, used)).over(window_of_cycle()) - POINTS)
     able = no_broker(busiest & ~F.col("loaded"))
     perhaps = answered | (F.col("perhaps") > 0)
-    right = any_broker(busiest & perhaps) & no_broker(~certainly(busiest) & answered)
-    told = F.concat(
-        shed_text(), F.lit("; a broker is under "), plain(_level_column("bound")), F.lit(" %")
-    )
-    judged = must(able, right, told)
-    worth = no_broker(busiest & ~certainly(F.col("worthwhile")))
+    another = ~certainly(busiest) & answered
+    sheds = any_broker(busiest & perhaps)
+    who = F.when(sheds, another).otherwise(certainly(busiest))
+    told = least_of_brokers(F.when(who, _highest_usage_text(certainly(busiest))))
+    # The others are to blame, too, unless a bundle of the busiest may have to stay.
+    free = no_broker(busiest & (F.coalesce("held", F.lit(0)) > 0))
+    blamed = able & (certainly(busiest) | free)
+    judged = must(blamed, sheds & no_broker(another), told)
+    worth = no_broker(busiest & ~certainly(F.col("relief_worthwhile")))
     idle = any_broker(F.col("under"))
     return _for_threshold_shedder(
         judged, _relieves_idle_brokers(), *_no_broker_above(), idle, worth
     )
+
+
+def _highest_usage_text(highest: Column) -> Column:
+    rank = F.when(highest, F.lit("the highest usage")).otherwise("not the highest usage")
+    at, under = F.lit("; it is at "), F.lit(", and a broker is under ")
+    used, bound = plain(_level_column("usage")), plain(_level_column("bound"))
+    return F.concat(shed_text(), at, used, F.lit(" %, "), rank, under, bound, F.lit(" %"))
 
 
 @register_check("THRESHOLD-20")
