@@ -81,6 +81,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="TIME",
         help="with --why or --broker: show events up to this time, ISO 8601",
     )
+    parser.add_argument(
+        "--cluster",
+        metavar="NAME",
+        help="with --why or --broker: only in this cluster",
+    )
     parser.add_argument("--json", metavar="FILE", help="also write the summary as JSON")
     parser.add_argument(
         "--cases",
@@ -126,7 +131,7 @@ def run(args: argparse.Namespace) -> int:
         with session.spark_acquired(args.spark, "audit", options) as spark:
             if spark_tuning.keeps_objects(options):
                 spark.defer_freeing()
-            asked = Inquiry(args.why, args.broker, args.at)
+            asked = Inquiry(args.why, args.broker, args.at, args.cluster)
             plan = judging_plan(
                 spark.session,
                 args.input,
@@ -185,8 +190,9 @@ def _check_times(since: datetime | None, until: datetime | None) -> None:
 def _check_options(args: argparse.Namespace) -> None:
     """Check that the options can be combined. Errors: `AuditError`."""
     asked = args.why is not None or args.broker is not None
-    if args.at is not None and not asked:
-        raise AuditError("--at needs --why BUNDLE or --broker NAME; give one of them")
+    for name in ("at", "cluster"):
+        if getattr(args, name) is not None and not asked:
+            raise AuditError(f"--{name} needs --why BUNDLE or --broker NAME; give one of them")
     others = ("settings", "strategy", "json")
     given = [f"--{name}" for name in others if getattr(args, name) is not None]
     if asked and given:

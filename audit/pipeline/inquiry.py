@@ -49,11 +49,14 @@ DERIVED_CYCLES = 3
 
 @dataclass(frozen=True)
 class Inquiry:
-    """An inquiry about a bundle, a broker or both. With `at`, later events are left out."""
+    """An inquiry about a bundle, a broker or both. With `at`, later events are left out. With
+    `cluster`, other clusters are.
+    """
 
     bundle: str | None = None
     broker: str | None = None
     at: datetime | None = None
+    cluster: str | None = None
 
     def __bool__(self) -> bool:
         return self.bundle is not None or self.broker is not None
@@ -79,7 +82,8 @@ def inquiry_lines(tables: Tables, plan: AuditPlan, asked: Inquiry) -> Iterator[s
     """
     clusters = _clusters_with_subject(tables, asked)
     if not clusters:
-        problem = "no load report or unload names it"
+        of = f" of cluster {asked.cluster}" if asked.cluster is not None else ""
+        problem = f"no load report or unload{of} names it"
         raise AuditError(f"{asked.subject}: {problem}; give a name from the load reports")
     for number, cluster in enumerate(clusters):
         yield from ("",) if number else ()
@@ -98,7 +102,7 @@ def _clusters_with_subject(tables: Tables, asked: Inquiry) -> list[str]:
         for kind in (samples, "unloads", "actions")
         for row in asked.select(tables[kind]).select("cluster").distinct().collect()
     }
-    return sorted(found)
+    return sorted(found if asked.cluster is None else found.intersection({asked.cluster}))
 
 
 def _event_lines(tables: Tables, asked: Inquiry, cluster: str) -> Iterator[str]:

@@ -347,7 +347,7 @@ def _build_report(
 def _undecided(made: dict[str, DataFrame], found: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the first undecided cycle of each rule; start no Spark job if no rule is undecided."""
     some = any(counts[summary.UNDECIDED] for counts in found["rules"].values())
-    return open_points.first_undecided(made) if some else []
+    return open_points.first_undecided(made, found["clusters"] > 1) if some else []
 
 
 def _write_cases(

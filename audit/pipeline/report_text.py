@@ -17,12 +17,13 @@ from pulsar_conformance.audit.pipeline.summary import (
     fault_count,
 )
 from pulsar_conformance.audit.verdicts.open_points import (
-    AT_OPTION,
+    CLUSTER_OPTION,
     MAX_POINT_LENGTH,
+    hint_lines,
     open_point,
     undecided_lines,
 )
-from pulsar_conformance.specs.text import NO_BREAK, WIDTH, counted, cut, paragraph, table
+from pulsar_conformance.specs.text import WIDTH, counted, cut, paragraph, table
 
 Json = dict[str, Any]
 MEGABYTE = 1_000_000
@@ -49,13 +50,11 @@ def report_lines(found: Json, faults: list[Json], cases: str) -> Iterator[str]:
     yield f"{counted(unloads['recorded'], 'unload')}, {broken} of them in cycles that break a rule"
     yield from _cause_lines(unloads)
     if found["omitted"]:
-        yield from _difference_from_release_lines(
-            _omitted_cycles(found["omitted"], found["profile"]), found["omitted"], found["profile"]
-        )
+        often = _omitted_cycles(found["omitted"], found["profile"])
+        yield from _difference_from_release_lines(often, found["omitted"], found)
     if found["excess"]:
-        yield from _difference_from_release_lines(
-            _excess_cycles(found["excess"], found["profile"]), found["excess"], found["profile"]
-        )
+        often = _excess_cycles(found["excess"], found["profile"])
+        yield from _difference_from_release_lines(often, found["excess"], found)
     yield from _split_and_leader_lines(found["splits"], found["leaders"])
     yield from ("", *_rule_lines(found["rules"]))
     yield from _unjudged_lines(found)
@@ -139,19 +138,20 @@ def _cause_lines(unloads: Json) -> Iterator[str]:
         yield from paragraph(f"{unlike} of the {every} {text}, {why}", 4, "  ")
 
 
-def _difference_from_release_lines(often: str, counted_cycles: Json, profile: str) -> Iterator[str]:
+def _difference_from_release_lines(often: str, counted_cycles: Json, found: Json) -> Iterator[str]:
     """Yield lines about the cycles in which a broker unloaded nothing although the release would
     have unloaded some of its bundles, or the reverse: the number of these cycles, and the first
     one.
     """
     first = counted_cycles["first"]
-    yield from paragraph(f"{often}; no rule of {profile} forbids that", 2, "")
+    yield from paragraph(f"{often}; no rule of {found['profile']} forbids that", 2, "")
     where = f"first in {first['cluster']} at {first['at']}: {first['bundles'][0]}"
     if len(first["bundles"]) > 1:
         where += f" and {counted(len(first['bundles']) - 1, 'other bundle')}"
     yield from paragraph(f"{where} of {first['broker']}", 2, width=WIDTH - 2)
-    options = f"--broker {first['broker']}{AT_OPTION}{first.get('until', first['at'])}"
-    yield from paragraph(f"see {options.replace(AT_OPTION, AT_OPTION[:-1] + NO_BREAK)}", 6, "  ")
+    named = f"{CLUSTER_OPTION} {first['cluster']} " if found["clusters"] > 1 else ""
+    at = first.get("until", first["at"])
+    yield from hint_lines(f"{named}--broker {first['broker']} --at {at}")
 
 
 def _omitted_cycles(omitted: Json, profile: str) -> str:

@@ -46,13 +46,17 @@ OPEN_POINTS = (
 evidence contains none of these texts, all of it is the open point.
 """
 
-AT_OPTION = " --at "
+OPTION_AND_VALUE = re.compile(r"(--\w+) ")
+
+CLUSTER_OPTION = "--cluster"
 
 BUNDLE = re.compile(r"[^\s,;:]+/0x[0-9a-f]+_0x[0-9a-f]+")
 
 
-def first_undecided(tables: Mapping[str, DataFrame]) -> list[Json]:
+def first_undecided(tables: Mapping[str, DataFrame], several: bool = False) -> list[Json]:
     """Return the first undecided cycle of each rule: rule, cluster, cycle, open point and options.
+
+    With `several` clusters, the options name the cluster.
 
     A rule that is undecided only because settings are not recorded is left out, since the report
     names these settings elsewhere.
@@ -69,7 +73,7 @@ def first_undecided(tables: Mapping[str, DataFrame]) -> list[Json]:
         "bundle",
         "evidence",
     )
-    return [_described(row.asDict()) for row in found.orderBy("rule").collect()]
+    return [_described(row.asDict(), several) for row in found.orderBy("rule").collect()]
 
 
 def _last_unloads(unloads: DataFrame) -> DataFrame:
@@ -83,11 +87,14 @@ def _last_unloads(unloads: DataFrame) -> DataFrame:
     return rows.groupBy("cluster", "cycle").agg(last, F.min("bundle").alias("bundle"))
 
 
-def _described(row: Json) -> Json:
+def _described(row: Json, several: bool) -> Json:
+    options = _options(row)
+    if several and options:
+        options = (CLUSTER_OPTION, row["cluster"], *options)
     return {
         **{name: row[name] for name in ("rule", "cluster", "cycle")},
         "open_point": open_point(row["evidence"]),
-        "explained_by": " ".join(_options(row)),
+        "explained_by": " ".join(options),
     }
 
 
@@ -102,7 +109,8 @@ def _options(row: Json) -> Sequence[str]:
     explain it.
     """
     rule, evidence = row["rule"], row["evidence"]
-    if rule in extensible.JUDGED_BY_BUNDLE and (named := BUNDLE.match(evidence)):
+    by_bundle = rule in extensible.JUDGED_BY_BUNDLE or rule not in RULES_AT_OTHER_TIMES
+    if by_bundle and (named := BUNDLE.match(evidence)):
         return ("--why", named[0], "--at", row["until"])
     if rule in transfers.TRANSFER_JUDGES and row["bundle"]:
         return ("--why", row["bundle"], "--at", row["until"])
@@ -124,6 +132,10 @@ def undecided_lines(found: Sequence[Json]) -> Iterator[str]:
         yield from paragraph(f"{named} undecided, first in {cluster} at {cycle}", 2, "")
         yield from paragraph(cut(point, MAX_POINT_LENGTH), 2, width=WIDTH - 2)
         if options:
-            yield from paragraph(
-                f"see {options.replace(AT_OPTION, AT_OPTION[:-1] + NO_BREAK)}", 6, "  "
-            )
+            yield from hint_lines(options)
+
+
+def hint_lines(options: str) -> Iterator[str]:
+    """Yield lines with the options that show more; each stays with its value."""
+    kept = OPTION_AND_VALUE.sub(rf"\1{NO_BREAK}", options)
+    yield from paragraph(f"see {kept}", 6, "  ")

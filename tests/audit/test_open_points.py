@@ -6,7 +6,7 @@ pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
 
 from pulsar_conformance.audit.tables import cycles
 from pulsar_conformance.audit.verdicts import verdicts
-from pulsar_conformance.audit.verdicts.open_points import open_point, undecided_lines
+from pulsar_conformance.audit.verdicts.open_points import _described, open_point, undecided_lines
 
 WHOLE = "shop/ns-3/0x00000000_0xffffffff"
 
@@ -54,3 +54,20 @@ def test_an_option_stays_with_its_value_and_a_long_open_point_is_marked():
 
 def test_without_options_there_is_no_hint():
     assert len(list(undecided_lines([undecided("SPLIT-05", options="")]))) == 2
+
+
+@pytest.mark.parametrize(
+    ("rule", "evidence", "options"),
+    [
+        ("PLANNED-02", f"{WHOLE}: it is open", f"--why {WHOLE} --at UNTIL"),
+        ("CHANNEL-01", f"{WHOLE} had another owner", f"--why {WHOLE} --at UNTIL"),
+        ("TRANSFER-06", "cycles are not recorded", "--why t/a/0x0_0x1 --at UNTIL"),
+        ("THRESHOLD-02", f"b1:8080 shed {WHOLE}; it is at 9 %", "--broker b1:8080 --at UNTIL"),
+        ("REPORT-16", "b1:8080 wrote", ""),
+    ],
+)
+@pytest.mark.parametrize("several", [False, True])
+def test_options_name_what_the_evidence_is_about(rule, evidence, options, several):
+    row = {"rule": rule, "evidence": evidence, "until": "UNTIL", "bundle": "t/a/0x0_0x1"}
+    told = _described({**row, "cluster": "eu", "cycle": "CYCLE"}, several)["explained_by"]
+    assert told == (f"--cluster eu {options}" if several and options else options)

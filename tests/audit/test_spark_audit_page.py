@@ -249,6 +249,7 @@ def test_what_happened_to_a_bundle_and_at_a_broker(audited, capsys):
     ("more", "told"),
     [
         (["--at", "2026-11-20"], "--at needs --why BUNDLE or --broker NAME"),
+        (["--cluster", "eu"], "--cluster needs --why BUNDLE or --broker NAME"),
         (
             ["--why", "t/ns/0x00000000_0x80000000", "--json", "x"],
             "--json cannot be combined with --why",

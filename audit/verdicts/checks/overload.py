@@ -5,7 +5,11 @@ from __future__ import annotations
 from pulsar_conformance.adapters.spark.overload import MIN_BUNDLES, OVERLOAD_THRESHOLD
 from pulsar_conformance.adapters.spark.shapes import RESOURCES, SHEDDING_MEASURE
 from pulsar_conformance.audit.tables.formatting import MEASURED
-from pulsar_conformance.audit.verdicts.checks.evidence import amounts_text, usage_text
+from pulsar_conformance.audit.verdicts.checks.evidence import (
+    amounts_text,
+    shed_text,
+    usage_text,
+)
 from pulsar_conformance.audit.verdicts.checks.facts import SHARE, total_traffic
 from pulsar_conformance.audit.verdicts.checks.registry import (
     Readings,
@@ -121,7 +125,8 @@ def the_one_is_the_most_expensive(readings: Readings) -> RuleColumns:
     most = F.col(f"most_{measure}")
     written = MEASURED[readings["expensive-measure"]]
     told = F.concat(
-        F.lit("the first carries "), written(first), F.lit(", the most expensive "), written(most)
+        *(shed_text(), F.lit("; the first carries "), written(first)),
+        *(F.lit(", the most expensive "), written(most)),
     )
     judged = RuleColumns(
         certainly(first.isNotNull() & (F.col("able") > 1)),
