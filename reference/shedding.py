@@ -72,6 +72,13 @@ RECENT: Mapping[str, Callable[[Minutes, Minutes], bool]] = {
 """True if an unload was recent, for each alternative of the reading `grace-edge`. [SHED-04]"""
 
 
+def excluded_namespaces(listed: object) -> frozenset[str]:
+    """Return the namespaces of a list that a setting gives as text; a broker takes no notice of
+    spaces around them (FieldParser.stringToSet). [TRANSFER-16]
+    """
+    return frozenset(name for one in str(listed).split(",") if (name := one.strip()))
+
+
 def short_name(strategy: str) -> str:
     """Return the name of a strategy's class, without Pulsar's package."""
     return TRANSFER_SHEDDER if strategy == IN_EXTENSIONS else strategy.removeprefix(PACKAGE)

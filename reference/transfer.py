@@ -36,6 +36,7 @@ from pulsar_conformance.reference.shedding import (
     WITH_POLICIES,
     Cycle,
     Unloads,
+    excluded_namespaces,
 )
 from pulsar_conformance.reference.threshold import Levels
 
@@ -279,7 +280,8 @@ def measured_throughput(cycle: Cycle, bundle: str) -> Rate:
 def kept_by_policy(cycle: Cycle, bundle: str) -> str:
     """Return why policies keep a bundle on its broker; empty if they do not. [TRANSFER-14, -16]"""
     namespace, settings = namespace_of(bundle), cycle.settings
-    if EXCLUDED in settings.defaults and namespace in str(settings.value(EXCLUDED)).split(","):
+    listed = settings.value(EXCLUDED) if EXCLUDED in settings.defaults else ""
+    if namespace in excluded_namespaces(listed):
         return f"{namespace} is excluded"
     if has_policies(cycle.case, namespace) and not settings.flag(WITH_POLICIES):
         return f"{namespace} has an isolation policy or an anti-affinity group"

@@ -6,7 +6,7 @@ Rows are cases of `shed.select` with the fields of `CASE_FIELDS`, `brokers` and 
 from __future__ import annotations
 
 from pulsar_conformance.adapters.spark.ranges import namespace_of
-from pulsar_conformance.adapters.spark.transfer import EXCLUDED, WITH_POLICIES
+from pulsar_conformance.adapters.spark.transfer import EXCLUDED, LIST_COMMA, WITH_POLICIES
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
@@ -29,7 +29,7 @@ def _group_of(namespace: Column) -> Column:
 
 def must_stay(namespace: Column) -> Column:
     """True if a namespace's bundles may not move, regardless of load. [TRANSFER-14, TRANSFER-16]"""
-    excluded = F.array_contains(F.split(f"settings.{EXCLUDED}", ","), namespace)
+    excluded = F.array_contains(F.split(F.trim(f"settings.{EXCLUDED}"), LIST_COMMA), namespace)
     restricted = (F.size(_policies_of(namespace)) > 0) | _group_of(namespace).isNotNull()
     allowed = F.coalesce(F.col(f"settings.{WITH_POLICIES}"), F.lit(False))
     return F.coalesce(excluded, F.lit(False)) | (restricted & ~allowed)

@@ -49,6 +49,11 @@ NUMBERS = (
 )
 SETTINGS = (*NUMBERS, TRANSFER_ENABLED, WITH_POLICIES, EXCLUDED, MANAGER)
 
+LIST_COMMA = r"\s*,\s*"
+"""What separates the entries of a list in a setting, as a regular expression; a broker takes no
+notice of spaces around them.
+"""
+
 PAST_SCHEMA = "struct<hits double, since map<string, double>>"
 BROKER_COLUMNS = ("age", "without_data", "past")
 """Columns of brokers that only TransferShedder reads."""

@@ -55,7 +55,7 @@ from pulsar_conformance.conformance.load_data.operations import READ
 from pulsar_conformance.conformance.shedding.operations import SHED
 from pulsar_conformance.reference.ranges import namespace_of
 from pulsar_conformance.reference.released.placement import IN_TURN
-from pulsar_conformance.reference.shedding import EXCLUDED
+from pulsar_conformance.reference.shedding import EXCLUDED, excluded_namespaces
 from pulsar_conformance.specs.judged import (
     caveat_text,
     judged_version,
@@ -317,7 +317,7 @@ def build_case(
 def _unknown_order_notes(bundle: str, snapshot: Snapshot, running: Running) -> Iterator[str]:
     """Yield a note on brokers whose ID has an unknown port, if brokers take turns by ID."""
     unknown = [name for name, one in broker_ids(snapshot).items() if host_of(one) == one]
-    excluded = str(snapshot.settings.get(EXCLUDED, "")).split(",")
+    excluded = excluded_namespaces(snapshot.settings.get(EXCLUDED, ""))
     if unknown and (running.placement.endswith(IN_TURN) or namespace_of(bundle) in excluded):
         yield f"brokers take turns by ID; port 8080 is assumed for {', '.join(unknown)}"
 

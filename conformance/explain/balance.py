@@ -31,6 +31,7 @@ from pulsar_conformance.reference.shedding import (
     TRANSFER_SHEDDER,
     TRANSFER_TARGET,
     WITH_POLICIES,
+    excluded_namespaces,
 )
 from pulsar_conformance.specs.broker import broker_settings, known_releases
 from pulsar_conformance.specs.judged import default_in_version, has_setting
@@ -113,14 +114,13 @@ def _with_outdated_brokers(data: LoadData, settings: Mapping[str, Any]) -> LoadD
 
 def _rules_in(settings: Mapping[str, Any], version: str) -> TransferRules:
     """Return the rules of TransferShedder in a version, with these settings."""
-    excluded = (one.strip() for one in str(settings[EXCLUDED] or "").split(","))
     return TransferRules(
         target=float(settings[TRANSFER_TARGET]),
         overload=float(settings[OVERLOAD_THRESHOLD]),
         brokers=int(settings[MAX_SHEDDING_BROKERS]),
         transfers=bool(settings[TRANSFER_ENABLED]),
         debug=bool(settings[DEBUG_MODE]),
-        excluded=frozenset(filter(None, excluded)),
+        excluded=excluded_namespaces(settings[EXCLUDED] or ""),
         with_policies=bool(settings[WITH_POLICIES]),
         by_busiest=has_revision(version, UNDERLOAD),
         moves_idle=not has_revision(version, IDLE),

@@ -14,7 +14,7 @@ from pulsar_conformance.reference.released.java import in_set_order, map_capacit
 from pulsar_conformance.reference.released.loads import SYSTEM, Json, Leader, brokers_by_address
 from pulsar_conformance.reference.released.placement import CHOICE, IN_TURN, ReleasedPlacement
 from pulsar_conformance.reference.released.release import ReleasedWays
-from pulsar_conformance.reference.shedding import EXCLUDED
+from pulsar_conformance.reference.shedding import EXCLUDED, excluded_namespaces
 
 MAX_TOPICS = "loadBalancerBrokerMaxTopics"
 EVENLY = "loadBalancerDistributeBundlesEvenlyEnabled"
@@ -160,7 +160,7 @@ class ReleasedAssignment:
         At the first choice, RoundRobinBrokerSelector places bundles of namespaces that are excluded
         from shedding. `again` marks the second choice.
         """
-        spared = str(self._settings.given.get(EXCLUDED, "")).split(",")
+        spared = excluded_namespaces(self._settings.given.get(EXCLUDED, ""))
         excluded = self._all.namespace in spared
         return ReleasedPlacement(
             self.known,

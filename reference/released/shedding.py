@@ -21,6 +21,7 @@ from pulsar_conformance.reference.shedding import (
     TRANSFER_ENABLED,
     TRANSFER_SHEDDER,
     Cycle,
+    excluded_namespaces,
     selects_extensible_manager,
 )
 
@@ -164,7 +165,7 @@ def _why_off(cycle: Cycle) -> str:
 
 def _without_excluded(known: Leader, unloads: BrokerUnloads) -> BrokerUnloads:
     """Remove bundles of namespaces that are excluded from shedding."""
-    excluded = str(known.settings.given.get(EXCLUDED, "")).split(",")
+    excluded = excluded_namespaces(known.settings.given.get(EXCLUDED, ""))
     kept = tuple(one for one in unloads.bundles if namespace_of(one) not in excluded)
     return replace(unloads, bundles=kept)
 

@@ -25,6 +25,7 @@ from pulsar_conformance.reference.shedding import (
     TRANSFER_TARGET,
     WITH_POLICIES,
     Cycle,
+    excluded_namespaces,
 )
 from pulsar_conformance.reference.transfer import has_policies, too_soon_text
 
@@ -338,7 +339,7 @@ class ReleasedTransfer:
             return "it has no samples"
         if not (self.carried(bundle) or self.takes_unused):
             return "it has no traffic"
-        if namespace in str(settings.given.get(EXCLUDED, "")).split(","):
+        if namespace in excluded_namespaces(settings.given.get(EXCLUDED, "")):
             return f"its namespace is excluded ({EXCLUDED})"
         if namespace == SYSTEM or self.known.is_in_own_namespace(bundle):
             return f"{namespace} is a namespace of the system"

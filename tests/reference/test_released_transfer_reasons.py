@@ -61,6 +61,7 @@ def test_bundles_that_are_too_large_stay():
     ("changes", "reason"),
     [
         ({"settings": {EXCLUDED: "shop/eu"}}, f"its namespace is excluded ({EXCLUDED})"),
+        ({"settings": {EXCLUDED: "a/b, shop/eu "}}, f"its namespace is excluded ({EXCLUDED})"),
         ({"bundles": loads(**{SECOND: 450, THIRD: 100})}, f"{FIRST}, on a: it has no samples"),
         ({"bundles": loads(**{FIRST: 0, SECOND: 450})}, f"{FIRST}, on a: it has no traffic"),
         ({"bundles": loads(**{FIRST: 0, SECOND: 450})}, f"{SECOND}, on a: it is the only one"),

@@ -53,3 +53,20 @@ def test_shedding_too_little_far_above_the_average_breaks_one_rule_alone():
     judged = {rule: evaluator(profile).judge(rule, trial, [shed]) for rule in rules}
     assert [rule for rule in rules if judged[rule].word == "violated"] == ["THRESHOLD-20"]
     assert "broker1 would shed at most 9 MB/s, not over 10 MB/s" in str(judged["THRESHOLD-20"])
+
+
+def test_spaces_around_excluded_namespaces_do_not_matter():
+    profile, setting = "documented-4.2", "loadBalancerSheddingExcludedNamespaces"
+    trials = [
+        trial
+        for trial in draw_trials("TRANSFER-16", profile, SEED, EXAMPLES)
+        if trial.questions[0].case["settings"].get(setting)
+    ]
+    for trial in trials:
+        case = copied(trial.questions[0].case)
+        case["settings"][setting] = f" {case['settings'][setting].replace(',', ' , ')} "
+        spaced, model = Trial.of("shed.select", case), Model(profile)
+        answer = model.answer("shed.select", trial.questions[0].case)
+        assert model.answer("shed.select", case) == answer
+        assert evaluator(profile).judge("TRANSFER-16", spaced, [answer]).word == "allowed"
+    assert trials
