@@ -183,7 +183,13 @@ def _judge_assignments(silver: Silver, plan: AuditPlan) -> DataFrame:
     told = formatting.joined(told, "owned it, as recorded", passed, "s later")
     wrong = F.when(given & ~free & holds, told)
     open_ = F.when(given & ~free, _open_evidence(NO_UNLOAD))
+    after = F.unix_micros("left.at") - F.unix_micros("cycle")
+    gone = formatting.joined(
+        *(F.col("bundle"), "was assigned to", F.col("broker"), "as", F.col("holder.broker")),
+        *("unloaded it, as recorded", formatting.plain(after / MICROS), "s later"),
+    )
     fine = formatting.joined(F.col("bundle"), "had no other owner when it was assigned")
+    fine = F.when(given & (after > 0), gone).otherwise(fine)
     return rows.select(*BUNDLE_KEY, "cycle", *_verdict_columns("CHANNEL-01", wrong, open_, fine))
 
 
@@ -203,12 +209,10 @@ def _judge_orphans(silver: Silver, plan: AuditPlan) -> DataFrame:
     shown = silver.contexts.where(F.col("kind").isin("load_data", "leader"))
     shown = shown.select("cluster", "at", _broker_spelling("broker").alias("of"))
     given = events.where("kind = 'assigned'").select("cluster", "at", "of")
-    key = ["cluster", "bundle", "cycle", "of"]
+    key = [*BUNDLE_KEY, "cycle", "of"]
     passed = (F.unix_micros("at") - F.unix_micros("cycle")) / MICROS
-    soon, after = (
-        passed.between(-causes.MAX_SKEW, HORIZON),
-        passed.between(causes.MAX_SKEW, HORIZON),
-    )
+    soon = passed.between(-causes.MAX_SKEW, HORIZON)
+    after = passed.between(causes.MAX_SKEW, HORIZON)
     lives = F.broadcast(down).join(shown.unionByName(given), ["cluster", "of"])
     lives = lives.where(after).groupBy(*key).agg(F.min("at").alias("lives"))
     mine = events.select(*BUNDLE_KEY, "at", "kind", F.col("of").alias("to"))

@@ -126,13 +126,25 @@ def _in_turns(rows: DataFrame) -> DataFrame:
 
 
 def _with_owners(silver: Silver, rows: DataFrame) -> DataFrame:
-    """Add `to`: the broker to which the bundle was next assigned, by the records."""
+    """Add `to`: the broker to which the bundle was next assigned, by the records.
+
+    If the last assignment shortly before the unload is to another broker, it is the next one: its
+    record precedes that of the unload.
+    """
     taken = silver.actions.where("kind = 'assigned'")
     taken = taken.select(
         "cluster", "bundle", F.col("at").alias("taken"), F.col("broker").alias("to")
     )
-    later = rows.select(*UNLOAD).join(taken, ["cluster", "bundle"]).where("taken >= at")
-    first = later.groupBy(*UNLOAD).agg(F.min_by("to", "taken").alias("to"))
+    near = rows.select(*UNLOAD).join(taken, ["cluster", "bundle"])
+    near = near.where(F.col("taken") >= F.col("at") - _seconds(causes.MAX_SKEW))
+    after = F.col("taken") >= F.col("at")
+    before = F.max(F.when(~after, F.struct("taken", "to")))["to"]
+    first = near.groupBy(*UNLOAD).agg(
+        F.coalesce(
+            F.when(before != F.col("broker"), before),
+            F.min(F.when(after, F.struct("taken", "to")))["to"],
+        ).alias("to")
+    )
     return rows.join(F.broadcast(first), UNLOAD, "left")
 
 
@@ -320,7 +332,8 @@ def _policies_heeded() -> Column:
 
 def _excluded_stay() -> Column:
     """Return a violation if a bundle of an excluded namespace is unloaded. [TRANSFER-16]"""
-    names = F.split(F.coalesce(_in_force(transfer.EXCLUDED), F.lit("")), ",")
+    listed = F.trim(F.coalesce(_in_force(transfer.EXCLUDED), F.lit("")))
+    names = F.split(listed, transfer.LIST_COMMA)
     told = formatting.joined(F.col("bundle"), "was unloaded; its namespace is excluded")
     listed = F.array_contains(names, ranges.namespace_of(F.col("bundle")))
     return _verdict(listed, F.lit(None).cast("string"), told)

@@ -3,7 +3,7 @@
 A history lists the expected verdicts by minute: `accuse` (broken, whatever the leader knew),
 `accuse_any` (one of these rules is broken), `undecided` (the records do not show it), `fine`
 (right; undecided would be too cautious), `may` (broken or not, since both can be defended). `says`
-has a text that the evidence of some violation in that minute begins with.
+has a text that the evidence of some verdict in that minute begins with.
 """
 
 import pytest
@@ -76,7 +76,7 @@ def differences(audited, name, part):
         tolerant = wanted["accuse"] | wanted["accuse_any"] | wanted["may"]
         false = accused & (wanted["undecided"] | wanted["fine"]) if tolerant else accused
         said = part.get("says", {}).get(_minute(moment))
-        if said and not any(rows[rule]["evidence"].startswith(said) for rule in accused):
+        if said and not any(row["evidence"].startswith(said) for row in rows.values()):
             yield moment, "does not say", said, shown
         if false:
             yield moment, "falsely accused", false, shown
