@@ -60,11 +60,14 @@ class AuditPlan:
     is known.
     """
 
+    chosen: tuple[str, ...] = ()
+    """The readings whose alternative the user has chosen."""
+
     @classmethod
     def of(cls, profile: str, readings: Mapping[str, str] | None = None, **more: Any) -> AuditPlan:
         """Return a plan for a profile, with its default readings except those in `readings`."""
         chosen = {**specs.load().default_readings(profile), **(readings or {})}
-        return cls(profile, chosen, **more)
+        return cls(profile, chosen, chosen=tuple(readings or ()), **more)
 
     def alternative_of_way(self, way: str) -> str | None:
         """Return the release's alternative of a way; None if it is as documented."""
@@ -99,6 +102,7 @@ class AuditPlan:
             self,
             profile=profile,
             readings=readings,
+            chosen=(),
             by_documents_too=False,
             lender=self.profile,
         )

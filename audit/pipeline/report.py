@@ -325,10 +325,11 @@ def _build_report(
         spark, path, output, plan, asked_plan, quiet=how.quiet, writable=how.writable
     )
     with thread_pool(1) as beside:
-        shown = beside.submit(_write_cases, made, plan, output, how)
+        written = beside.submit(_write_cases, made, plan, output, how)
         found = summary.audit_summary(made, plan)
-        faults, content = shown.result()
+        faults, content = written.result()
     found["undecided"] = _undecided(made, found)
+    found["faults"] = summary.listed_faults(faults)
     found["omitted"] = omitted_unloads(made, plan)
     found["excess"] = excess_unloads(made, plan)
     documents = documents_to_judge(plan)
@@ -337,7 +338,8 @@ def _build_report(
     if asked_plan is not None:
         found["asked"] = {**asdict(other), **summary.compare_settings(made)}
     found["wrong"] = summary.fault_count(found)
-    lines = list(report_text.report_lines(found, faults, f"{output}/{casefiles.FOLDER}"))
+    shown = [one for one in faults if one["nth"] <= FAULTS_PER_RULE and one["follows"] is None]
+    lines = list(report_text.report_lines(found, shown, f"{output}/{casefiles.FOLDER}"))
     if content is not None:
         page = making.write_page(content, output, lines, how.refresh)
         lines.append(f"page with charts: {page}")
@@ -355,7 +357,7 @@ def _write_cases(
 ) -> tuple[list[dict[str, Any]], dict[str, Any] | None]:
     """Write the case files; return the first faults of each rule, and the data for the page."""
     some = not made["verdicts"].where(F.col("verdict").isin(*summary.WRONG)).isEmpty()
-    faults = summary.first_faults(made["verdicts"], FAULTS_PER_RULE) if some else []
+    faults = summary.first_faults(made["verdicts"], plan) if some else []
     if not how.writable:
         return faults, None
     if some or not casefiles.empty_case_folder(output):

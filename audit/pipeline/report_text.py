@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import zip_longest
 from typing import Any
 
 from pulsar_conformance import specs
 from pulsar_conformance.adapters.protocol import json_text
+from pulsar_conformance.adapters.spark.shedding import documented_strategies
 from pulsar_conformance.adapters.spark.threshold import MIN_THROUGHPUT
 from pulsar_conformance.audit.pipeline.plan import AuditPlan
 from pulsar_conformance.audit.pipeline.summary import (
@@ -64,8 +66,10 @@ def report_lines(found: Json, faults: list[Json], cases: str) -> Iterator[str]:
         yield from ("", *difference_lines(found["documents"], found["profile"]))
     if "asked" in found:
         yield from ("", *_comparison_lines(found["asked"], found["profile"]))
-    for fault in faults:
+    for fault, following in zip_longest(faults, faults[1:]):
         yield from ("", *_fault_lines(fault))
+        if following is None or following["rule"] != fault["rule"]:
+            yield from _further_lines(fault)
     if faults:
         yield from ("", *case_file_lines(dict.fromkeys(one["rule"] for one in faults), cases))
     yield ""
@@ -183,8 +187,8 @@ def _unjudged_lines(found: Json) -> Iterator[str]:
     """Yield lines about strategies, cycles and rules that were not judged."""
     for strategy, cycles in found["unknown_strategies"].items():
         ran = counted(cycles, "shedding cycle")
-        problem = "no document describes it, and only rules for every strategy are judged"
-        yield from paragraph(f"{strategy}, {ran}: {problem}", 2, "")
+        why = _why_unjudged(strategy, found["profile"], "documents" in found)
+        yield from paragraph(f"{strategy}, {ran}: {why}", 2, "")
     silent = found["cycles"] - found["cycles_judged"]
     if silent > 0:
         yield f"{counted(silent, 'shedding cycle')} judged by no rule"
@@ -196,6 +200,25 @@ def _unjudged_lines(found: Json) -> Iterator[str]:
     if observed:
         text = "rules not judged, since no document states them and they describe what releases do"
         yield from paragraph(f"{text}: {', '.join(observed)}", 2, "")
+
+
+def _why_unjudged(strategy: str, profile: str, compared: bool) -> str:
+    """Return text on why a profile judges a strategy only by the rules for every strategy.
+
+    With `compared`, the documents of the profile's release are judged by, too.
+    """
+    rest = "and only rules for every strategy are judged"
+    known = specs.load()
+    describing = [
+        name for name in known.profiles if strategy in documented_strategies(known.defaults(name))
+    ]
+    if not describing:
+        return f"no document describes it, {rest}"
+    documents = AuditPlan.of(profile).amounts_by
+    if documents not in describing:
+        return f"no document of {documents or profile} describes it, {rest}"
+    where = "; its rules are judged there" if compared else ""
+    return f"{profile} has no rule about it, {rest}; {documents} describes it{where}"
 
 
 def _is_observed(rule: str) -> bool:
@@ -212,14 +235,18 @@ def difference_lines(compared: Json, profile: str) -> Iterator[str]:
     for one in compared["differences"]:
         often = counted(one["cycles"], "cycle")
         words = f"{one['documents']}, but {one['release']} by the release"
-        text = f"{one['rule']}, {often}: {words}; first {one['at']}: {one['evidence']}"
+        where = f"first in {one['cluster']} at {one['at']}"
+        text = f"{one['rule']}, {often}: {words}; {where}: {one['evidence']}"
         yield from paragraph(text, 4, "  ")
-    alike: dict[tuple[int, str, str], list[str]] = {}
+        if one["note"]:
+            yield from paragraph(one["note"], 6, "    ")
+    alike: dict[tuple[int, str, str, str], list[str]] = {}
     for one in compared["undecided"]:
-        key = one["cycles"], one["at"], open_point(one["evidence"])
+        key = one["cycles"], one["cluster"], one["at"], open_point(one["evidence"])
         alike.setdefault(key, []).append(one["rule"])
-    for (cycles, at, point), rules in alike.items():
-        text = f"{', '.join(rules)} undecided in {counted(cycles, 'cycle')}; first {at}: {point}"
+    for (cycles, cluster, at, point), rules in alike.items():
+        where = f"first in {cluster} at {at}"
+        text = f"{', '.join(rules)} undecided in {counted(cycles, 'cycle')}; {where}: {point}"
         yield from paragraph(f"{by}, {cut(text, MAX_POINT_LENGTH)}", 2, "")
     if compared["defaults"]:
         values = [f"{name} = {json_text(value)}" for name, value in compared["defaults"].items()]
@@ -318,4 +345,13 @@ def _fault_lines(fault: Json) -> list[str]:
     return [
         *paragraph(first, 2, ""),
         *paragraph(fault["evidence"], 2, width=WIDTH - 2),
+        *(paragraph(fault["note"], 4, "  ") if fault["note"] else ()),
     ]
+
+
+def _further_lines(last: Json) -> Iterator[str]:
+    """Yield a line with the number of further faults of a rule, after the last one shown."""
+    more = last["independent"] - last["nth"]
+    if more:
+        text = f"and {counted(more, 'further fault')} of {last['rule']}: see the table verdicts"
+        yield from ("", *paragraph(text, 2, ""))

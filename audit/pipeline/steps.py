@@ -295,7 +295,8 @@ def plan_as_json(plan: AuditPlan) -> str:
     The text includes the documents' alternative of the reading `window` if that adds columns to the
     release's tables.
     """
-    stated = {name: value for name, value in asdict(plan).items() if name != "by_documents_too"}
+    unused = ("by_documents_too", "chosen")
+    stated = {name: value for name, value in asdict(plan).items() if name not in unused}
     stated["documents"] = plan.documents and plan.documents.readings["window"]
     return json.dumps(stated, default=str, sort_keys=True)
 

@@ -17,6 +17,7 @@ from pulsar_conformance.audit.pipeline.writing import ASKED, DOCUMENTED
 from pulsar_conformance.audit.tables.formatting import abridged
 from pulsar_conformance.audit.verdicts import extensible, missing_settings, splits, transfers
 from pulsar_conformance.audit.verdicts.missing_settings import NOT_RECORDED
+from pulsar_conformance.audit.verdicts.open_readings import reading_note
 from pulsar_conformance.audit.verdicts.verdicts import rules_of
 from pulsar_conformance.conformance.shedding.operations import SHED
 from pulsar_conformance.specs.setting_names import why_unknown
@@ -38,6 +39,12 @@ RULES_AT_OTHER_TIMES = (
     *dict.fromkeys((*splits.SPLIT_JUDGES, *transfers.TRANSFER_JUDGES, *extensible.OWNERSHIP_RULES)),
 )
 """Rules whose verdicts have the time of a split, a transfer or another event instead of a cycle."""
+
+LISTED_FAULTS_PER_RULE = 100
+"""Number of faults of each rule that the summary lists."""
+
+FAULT_FIELDS = ("rule", "verdict", "cluster", "cycle", "evidence", "note", "follows")
+"""What the summary has of each fault."""
 
 MAX_EVIDENCE_LENGTH = 2000
 """Maximum length of evidence; longer evidence is abridged."""
@@ -244,10 +251,18 @@ def compare_findings(tables: Tables, documents: AuditPlan) -> Json:
     found = collect_in_one_job({"differences": named, "undecided": undecided})
     return {
         "profile": documents.profile,
-        "differences": sorted(found["differences"], key=itemgetter("rule", "release", "documents")),
+        "differences": [
+            {**one, "note": _note_of_difference(one, documents)}
+            for one in sorted(found["differences"], key=itemgetter("rule", "release", "documents"))
+        ],
         "undecided": sorted(found["undecided"], key=itemgetter("rule")),
         "defaults": missing_settings.defaults_from_release(ran, documents),
     }
+
+
+def _note_of_difference(found: Json, documents: AuditPlan) -> str:
+    """Return the note on open readings, if the documents find a fault that the release does not."""
+    return reading_note(found["rule"], documents) if found["documents"] in WRONG else ""
 
 
 def _first_of_each(groups: GroupedData, evidence: Column) -> DataFrame:
@@ -266,21 +281,38 @@ def fault_count(found: Json) -> int:
     return sum(counts[verdict] for counts in found["rules"].values() for verdict in WRONG)
 
 
-def first_faults(verdicts: DataFrame, count: int) -> list[Json]:
-    """Return the first `count` faults of each rule: rule, verdict, cluster, cycle, evidence.
+def first_faults(
+    verdicts: DataFrame, plan: AuditPlan, count: int = LISTED_FAULTS_PER_RULE
+) -> list[Json]:
+    """Return the first `count` faults of each rule.
 
-    Faults that are consequences of other faults are omitted.
+    Each has the rule, verdict, cluster, cycle and evidence, the `note` on the open readings that
+    the rule depends on, the rule that it `follows` from, and how many faults of the rule follow
+    from none (`independent`). Among the faults of a rule, those that follow from none come first.
     """
-    chosen = earliest_rows(verdicts.where(_is_fault() & F.col("follows").isNull()), count)
-    rows = chosen.select(
+    root = F.col("follows").isNull()
+    of_rule = Window.partitionBy("rule")
+    order = of_rule.orderBy(~root, "cycle", "cluster")
+    numbered = verdicts.where(_is_fault()).withColumns(
+        {"nth": F.row_number().over(order), "independent": F.count_if(root).over(of_rule)}
+    )
+    rows = numbered.where(F.col("nth") <= count).select(
         "rule",
         "verdict",
         "cluster",
         format_utc("cycle").alias("cycle"),
-        abridged(F.col("evidence"), MAX_EVIDENCE_LENGTH),
+        abridged(F.col("evidence"), MAX_EVIDENCE_LENGTH).alias("evidence"),
+        "follows",
+        "independent",
+        "nth",
     )
-    names = ("rule", "verdict", "cluster", "cycle", "evidence")
-    return [dict(zip(names, row, strict=True)) for row in rows.orderBy(*names).collect()]
+    found = [row.asDict() for row in rows.orderBy("rule", "nth").collect()]
+    return [{**row, "note": reading_note(row["rule"], plan)} for row in found]
+
+
+def listed_faults(faults: Sequence[Json]) -> list[Json]:
+    """Return the fields that the summary has of the first faults of each rule."""
+    return [{name: one[name] for name in FAULT_FIELDS} for one in faults]
 
 
 def earliest_rows(verdicts: DataFrame, count: int) -> DataFrame:

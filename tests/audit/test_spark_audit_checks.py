@@ -24,6 +24,7 @@ from pulsar_conformance.conformance.engine.draw import draw_trials
 from pulsar_conformance.conformance.engine.evaluate import RuleEvaluator
 from pulsar_conformance.reference import Model, Readings
 from pyspark.sql import functions as F
+from standins.changed_answers import changed_answers
 from standins.sparks import audit_session, spark
 
 pytestmark = pytest.mark.spark
@@ -66,29 +67,6 @@ CHANGED = [f"THRESHOLD-{number}" for number in ("01", "02", "06", "07", "08", "1
 """Rules that 4.x changed or added."""
 
 
-def mutants(random, case, answer):
-    """Yield the answer, and changed answers: with fewer unloads, more, or in another order."""
-    pairs = answer["unload"]
-    owned = [
-        {"broker": name, "bundle": bundle}
-        for name, broker in case["brokers"].items()
-        for bundle in broker.get("bundles", ())
-    ]
-    yield pairs
-    yield []
-    if pairs:
-        gone = random.randrange(len(pairs))
-        yield pairs[:gone] + pairs[gone + 1 :]
-        yield [*pairs, random.choice(pairs)]
-        yield random.sample(pairs, len(pairs))
-    if owned:
-        more = [one for one in owned if one not in pairs]
-        yield [*pairs, *random.sample(more, min(1, len(more)))]
-        yield random.sample(owned, random.randint(1, len(owned)))
-        stolen = {**random.choice(owned), "broker": random.choice([*case["brokers"], "nobody"])}
-        yield [*pairs, stolen]
-
-
 def asked(readings, profile, rules, each):
     """Yield trials of every rule, each with right and wrong answers."""
     model, random = Model(profile, readings), Random(5)
@@ -98,7 +76,7 @@ def asked(readings, profile, rules, each):
                 continue
             case = trial.questions[0].case
             answer = model.answer("shed.select", case)
-            for pairs in mutants(random, case, answer):
+            for pairs in changed_answers(random, case, answer):
                 yield trial, pairs
 
 

@@ -159,7 +159,7 @@ def test_documents_judge_beside_a_release_as_they_do_alone(audited, spark):
 def test_a_strategy_that_no_document_has_is_reported_as_not_judged(audited):
     _, found, text, *_ = audited
     assert found["unknown_strategies"] == {"AvgShedder": 1}
-    assert "AvgShedder, 1 shedding cycle: no document describes it" in text
+    assert "AvgShedder, 1 shedding cycle: no document of documented-3.0 describes it" in text
     assert {rule for _, rule, *_ in verdicts(audited, "averaged")} <= {"SHED-02", "SHED-03"}
 
 

@@ -141,6 +141,37 @@ def test_unloads_of_uncertain_cause_are_told_in_sentences_below_the_counts(
     assert not any(line.split("  ")[-1].startswith("of these") for line in lines)
 
 
+@pytest.mark.parametrize(
+    ("strategy", "profile", "told"),
+    [
+        ("AvgShedder", "released-4.2", "released-4.2 has no rule about it"),
+        ("AvgShedder", "released-4.2", "documented-4.2 describes it"),
+        ("AvgShedder", "released-3.0", "no document of documented-3.0 describes it"),
+        ("AvgShedder", "documented-3.0", "no document of documented-3.0 describes it"),
+        ("LoudShedder", "released-4.2", "no document describes it"),
+    ],
+)
+def test_a_strategy_is_described_by_the_documents_that_do(strategy, profile, told):
+    unloads = {"recorded": 0, "in_violation": 0, "causes": {}, "open": 0, "unchosen": 0}
+    found = {**FOUND, "unloads": unloads, "profile": profile, "unknown_strategies": {strategy: 2}}
+    text = " ".join(" ".join(report_lines(found, [], "out/cases")).split())
+    assert f"{strategy}, 2 shedding cycles: " in text
+    assert told in text
+
+
+def test_of_many_faults_of_a_rule_the_report_tells_how_many_more_there_are():
+    one = {"rule": "SHED-02", "verdict": "violated", "cluster": "eu", "cycle": "2026-11-20"}
+    one |= {"evidence": "b1 shed a", "follows": None, "independent": 5, "note": "by a reading"}
+    unloads = {"recorded": 0, "in_violation": 0, "causes": {}, "open": 0, "unchosen": 0}
+    for shown, more in ((3, "and 2 further faults of SHED-02"), (5, "")):
+        faults = [{**one, "nth": place + 1} for place in range(shown)]
+        found = {**FOUND, "unloads": unloads, "profile": "documented-4.2"}
+        lines = list(report_lines(found, faults, "out/cases"))
+        assert lines.count("  by a reading") == shown
+        assert ("further fault" in "".join(lines)) == bool(more)
+        assert more in "".join(lines)
+
+
 def test_a_comparison_of_settings_says_how_the_release_differs_from_what_it_computes():
     numbers = {"bundles": 1, "cycles": 1, "brokers": 1, "bytes_per_second": 1e6}
     asked = {"recorded": numbers, "asked": numbers, "both": 1, "only_asked": 0}
