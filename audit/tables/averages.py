@@ -207,7 +207,7 @@ def _timeline(silver: Silver, made: GoldTables, plan: AuditPlan) -> DataFrame:
     sides = {"": plan, DOCUMENTED: plan.documents}
     for side, judging in sides.items():
         if judging is not None:
-            perhaps, surely = _causes_starting_grace(judging)
+            perhaps, surely = causes_starting_grace(judging)
             may, shed = F.col("cause").isin(perhaps) | F.col("open"), F.col("cause").isin(surely)
             starts[f"{side}went"] = F.when(may, at)
             starts[f"{side}surely"] = F.when(shed & counts, first)
@@ -244,7 +244,7 @@ def _earliest_decision() -> Column:
     return F.when(known, F.least(cycle, at)).otherwise(F.least(cycle, at - skew))
 
 
-def _causes_starting_grace(plan: AuditPlan) -> tuple[list[str], list[str]]:
+def causes_starting_grace(plan: AuditPlan) -> tuple[list[str], list[str]]:
     """Return the causes of unloads that may start a grace period, and the causes that certainly
     start one.
 

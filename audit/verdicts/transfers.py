@@ -18,7 +18,7 @@ from pulsar_conformance.adapters.spark.overload import OVERLOAD_THRESHOLD
 from pulsar_conformance.audit.input.parsing import SHEDDING
 from pulsar_conformance.audit.pipeline.plan import AuditPlan, GoldTables, Silver
 from pulsar_conformance.audit.tables import causes, cycles, formatting, settings_at, streaks
-from pulsar_conformance.audit.verdicts import extensible, planned
+from pulsar_conformance.audit.verdicts import extensible, moved_before, planned
 from pulsar_conformance.conformance.common import check
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
@@ -38,6 +38,9 @@ TURN = ["cluster", "cycle"]
 NO_LOADS = "the brokers' load data are not recorded"
 LOADS_CHANGING = "the load data changed within the time in which the cycle may have run"
 LOADS_NEAR_EDGE = "the loads are too close to the limit of a condition"
+LOADS_TOO_OLD = (
+    "the load data were recorded before the bundle arrived; only later ones can decide this"
+)
 NO_OWNER = "no other broker is recorded as the next owner"
 TWO_CYCLES = "the unloads may belong to two cycles"
 NO_POLICIES = "isolation policies are not recorded"
@@ -101,11 +104,12 @@ def _turns(silver: Silver, made: GoldTables, plan: AuditPlan) -> DataFrame:
     """Return the unloads by TransferShedder with the time of their turn as `cycle`, and with data
     about the turn.
     """
-    went = streaks.with_all_days(made)["unloads"]
-    went = went.where((F.col("cause") == SHEDDING) & ~F.col("open")).select(*UNLOAD).distinct()
+    every = streaks.with_all_days(made)["unloads"]
+    went = every.where((F.col("cause") == SHEDDING) & ~F.col("open")).select(*UNLOAD).distinct()
     rows = settings_at.join_settings(silver, plan, went, "at")
     rows = _in_turns(rows.where(transfer.runs_extensible(F.col("force"))).select(*UNLOAD, "force"))
-    rows = _with_owners(silver, rows)
+    rows = moved_before.with_earlier_unloads(silver, plan, rows, every)
+    rows = _with_arrivals(silver, _with_owners(silver, rows))
     return _with_loads(silver, _with_groups(silver, rows))
 
 
@@ -148,6 +152,15 @@ def _with_owners(silver: Silver, rows: DataFrame) -> DataFrame:
     return rows.join(F.broadcast(first), UNLOAD, "left")
 
 
+def _with_arrivals(silver: Silver, rows: DataFrame) -> DataFrame:
+    """Add `arrived`: the last time before the unload at which the bundle moved, by the records."""
+    moves = silver.actions.where(F.col("kind").isin("assigned", "unloaded"))
+    moves = moves.select("cluster", "bundle", F.col("at").alias("moved"))
+    known = rows.select(*UNLOAD).join(moves, ["cluster", "bundle"]).where("moved < at")
+    last = known.groupBy(*UNLOAD).agg(F.max("moved").alias("arrived"))
+    return rows.join(F.broadcast(last), UNLOAD, "left")
+
+
 def _with_groups(silver: Silver, rows: DataFrame) -> DataFrame:
     """Add `grouped`, true if the bundle's namespace is in an anti-affinity group."""
     known = silver.contexts.where("kind = 'group'").select(
@@ -167,14 +180,16 @@ def _with_loads(silver: Silver, rows: DataFrame) -> DataFrame:
     """Add `loads`: each broker's lowest and highest load in the time in which the cycle may have
     run.
 
-    Each is a struct of `of` (the broker), `low` and `high` in percent, `traffic`, and `top`, the
-    names of its top bundles. Null without any load data.
+    Each is a struct of `of` (the broker), `low` and `high` in percent, `traffic`, `top` (the names
+    of its top bundles), and `written` (the time of the last of these data). Null without any load
+    data.
     """
     told = silver.contexts.where("kind = 'load_data'")
     seen = F.struct(
         (F.col("load.weightedMaxEMA") * 100).alias("load"),
         (F.col("load.msgThroughputIn") + F.col("load.msgThroughputOut")).alias("traffic"),
         F.col("load.topBundlesLoadData.bundleName").alias("top"),
+        F.least("at", F.timestamp_millis(F.col("load.reportedAt").cast("bigint"))).alias("written"),
     )
     known = told.select(
         "cluster", F.col("broker").alias("of"), F.col("at").alias("told"), seen.alias("seen")
@@ -194,8 +209,9 @@ def _with_loads(silver: Silver, rows: DataFrame) -> DataFrame:
         F.max("seen.load").alias("high"),
         F.max_by("seen.traffic", "told").alias("traffic"),
         F.array_distinct(F.flatten(F.collect_list("seen.top"))).alias("top"),
+        F.max("seen.written").alias("written"),
     )
-    loads = F.array_sort(F.collect_list(F.struct("of", "low", "high", "traffic", "top")))
+    loads = F.array_sort(F.collect_list(F.struct("of", "low", "high", "traffic", "top", "written")))
     found = of_broker.groupBy(*TURN).agg(loads.alias("loads"))
     return rows.join(F.broadcast(found), TURN, "left")
 
@@ -238,6 +254,14 @@ def _load_of(broker: Column) -> Column:
     return F.get(F.filter("loads", lambda one: one["of"] == broker), F.lit(0))
 
 
+def _is_too_old(broker: Column) -> Column:
+    """True if a broker's load data do not show a bundle's last move, because they were written
+    before it.
+    """
+    moved = F.col("arrived") + _seconds(causes.MAX_SKEW)
+    return F.coalesce(_load_of(broker)["written"] <= moved, F.lit(False))
+
+
 def _uneven_load() -> Column:
     """Return a violation if no condition for unloading was met. [TRANSFER-02]"""
     brokers = F.transform(
@@ -259,6 +283,7 @@ def _uneven_load() -> Column:
     known = F.col("loads").isNotNull()
     lack = (
         F.when(~known, NO_LOADS)
+        .when(_is_too_old(F.col("broker")), LOADS_TOO_OLD)
         .when(~F.coalesce(steady, F.lit(False)), LOADS_CHANGING)
         .when(~F.coalesce(clear, F.lit(False)), LOADS_NEAR_EDGE)
     )
@@ -293,6 +318,7 @@ def _to_less_loaded() -> Column:
         F.when(F.isnull("loads"), NO_LOADS)
         .when(F.isnull("to") | (F.col("to") == F.col("broker")), NO_OWNER)
         .when(source.isNull() | target.isNull(), NO_LOADS)
+        .when(_is_too_old(F.col("broker")) | _is_too_old(F.col("to")), LOADS_TOO_OLD)
     )
     more = source["high"] + F.lit(POINTS) < target["low"]
     told = formatting.joined(
@@ -302,7 +328,8 @@ def _to_less_loaded() -> Column:
         F.concat(formatting.plain(target["low"]), F.lit(" %")),
     )
     transfers = F.coalesce(_in_force(transfer.TRANSFER_ENABLED), F.lit(False))
-    return _verdict(F.coalesce(more, F.lit(False)) & transfers, lack, told)
+    more = F.coalesce(more, F.lit(False)) & lack.isNull()
+    return _verdict(more & transfers, lack, told)
 
 
 def _after_the_delay() -> Column:
@@ -347,7 +374,14 @@ def _top_bundles() -> Column:
     known = F.coalesce(F.size(top) > 0, F.lit(False))
     told = formatting.joined(F.col("bundle"), "was unloaded, but is not one of the top bundles")
     missing = known & ~F.coalesce(F.array_contains(top, F.col("bundle")), F.lit(True))
-    return _verdict(missing, F.when(~known, F.lit(NO_LOADS)), told)
+    old = missing & _is_too_old(F.col("broker"))
+    lack = F.when(~known, F.lit(NO_LOADS)).when(old, LOADS_TOO_OLD)
+    return _verdict(missing & ~old, lack, told)
+
+
+def _recently_unloaded_stay() -> Column:
+    """Return a violation if a bundle was certainly shed within its grace period. [TRANSFER-20]"""
+    return _verdict(*moved_before.again_columns())
 
 
 TRANSFER_JUDGES: Mapping[str, Callable[[], Column]] = {
@@ -363,5 +397,6 @@ TRANSFER_JUDGES: Mapping[str, Callable[[], Column]] = {
     "TRANSFER-16": _excluded_stay,
     "TRANSFER-17": _top_bundles,
     "TRANSFER-19": _undecided(READ_TIMES_UNKNOWN),
+    "TRANSFER-20": _recently_unloaded_stay,
 }
 """Functions that judge a turn, by the ID of the rule."""

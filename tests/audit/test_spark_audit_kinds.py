@@ -2,8 +2,9 @@
 
 A history lists the expected verdicts by minute: `accuse` (broken, whatever the leader knew),
 `accuse_any` (one of these rules is broken), `undecided` (the records do not show it), `fine`
-(right; undecided would be too cautious), `may` (broken or not, since both can be defended). `says`
-has a text that the evidence of some verdict in that minute begins with.
+(right; undecided would be too cautious), `may` (broken or not, since both can be defended), and
+`open` (undecided, with words of the evidence by rule). `says` has a text that the evidence of some
+verdict in that minute begins with.
 """
 
 import pytest
@@ -23,7 +24,7 @@ PROFILE = "documented-3.0"
 HISTORIES = list(histories())
 HISTORIES.append(("jitter-of-10-seconds", PROFILE, jittered(10)))
 WRONG = ("violated", "not done though due")
-EXPECTED = ("accuse", "accuse_any", "undecided", "fine", "may")
+EXPECTED = ("accuse", "accuse_any", "undecided", "fine", "may", "open")
 
 DIFFERENT = {
     "uniform-one-of-two-over-and-shed": "the profile's reading of `uniform-trigger` is followed",
@@ -80,6 +81,10 @@ def differences(audited, name, part):
             yield moment, "does not say", said, shown
         if false:
             yield moment, "falsely accused", false, shown
+        for rule, words in dict(expected["open"].get(moment, {})).items():
+            row = rows.get(rule)
+            if row is None or row["verdict"] != "undecided" or words not in row["evidence"]:
+                yield moment, "not left open", {rule}, row and tuple(row)
 
 
 def _minute(moment):
