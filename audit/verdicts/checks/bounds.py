@@ -61,11 +61,13 @@ def excess_over_average(
     )
 
 
-def _excess_over_target(readings: Readings) -> ExcessBounds:
+def _excess_over_target(
+    readings: Readings, least: str = "least", most: str = "most"
+) -> ExcessBounds:
     """Return by how many percentage points a broker exceeds its target."""
     if readings["threshold-target"] == "percent":
-        return excess_over_average(1 - BELOW_AVERAGE / 100)
-    plain = excess_over_average()
+        return excess_over_average(1 - BELOW_AVERAGE / 100, least, most)
+    plain = excess_over_average(least=least, most=most)
     return ExcessBounds(plain.least + BELOW_AVERAGE, plain.most + BELOW_AVERAGE)
 
 
@@ -76,6 +78,13 @@ TRAFFIC_SHARE_BY_READING: Mapping[str, Callable[[Column, Column], Column]] = {
 """Functions that convert percentage points over the target to a share of a broker's traffic, by the
 reading `threshold-released`.
 """
+
+
+def least_bytes_to_shed(readings: Readings, least: str = "least", most: str = "most") -> Column:
+    """Return the least throughput, in bytes per second, that takes a broker to its target."""
+    share = TRAFFIC_SHARE_BY_READING[readings["threshold-released"]]
+    excess = _excess_over_target(readings, least, most).least
+    return share(excess, F.col(least)) * F.col("carries.bytes")
 
 
 def _traffic_bounds(readings: Readings) -> ExcessBounds:
@@ -157,7 +166,7 @@ def nothing_goes_while_certainly_nobody_is_idle(readings: Readings) -> RuleColum
 def sheds_what_it_takes_at_least(readings: Readings) -> RuleColumns:
     """A broker certainly above the limit sheds at least the lower bound of the traffic to shed."""
     need, threshold = _traffic_bounds(readings).least, F.col("thresholdshedder.threshold")
-    surely = exceeds_minimum_unload(excess_over_average().least / 100 * F.col("carries.bytes"))
+    surely = exceeds_minimum_unload(least_bytes_to_shed(readings))
     over = certainly(excess_over_average().least > threshold) & F.col("loaded") & certainly(surely)
     return with_history(sheds_enough(readings, over & (F.col("answered") > 0), need))
 

@@ -6,7 +6,11 @@ from pulsar_conformance.adapters.spark import usage
 from pulsar_conformance.adapters.spark.shapes import or_zero
 from pulsar_conformance.adapters.spark.threshold import LOWER_BOUNDARY, MIN_THROUGHPUT
 from pulsar_conformance.audit.tables.formatting import plain, throughput
-from pulsar_conformance.audit.verdicts.checks.bounds import ExcessBounds, excess_over_average
+from pulsar_conformance.audit.verdicts.checks.bounds import (
+    ExcessBounds,
+    excess_over_average,
+    least_bytes_to_shed,
+)
 from pulsar_conformance.audit.verdicts.checks.evidence import shed_text, usage_text
 from pulsar_conformance.audit.verdicts.checks.facts import (
     POINTS,
@@ -147,24 +151,24 @@ def usage_is_weighted(_readings: Readings) -> RuleColumns:
 
 
 @register_check("THRESHOLD-07")
-def history_lies_between(_readings: Readings) -> RuleColumns:
+def history_lies_between(readings: Readings) -> RuleColumns:
     """The compared usage lies between the lowest and highest current or earlier usage."""
-    return _check_range(excess_over_average())
+    return _check_range(readings, "least", "most")
 
 
 @register_check("THRESHOLD-18")
-def history_is_smoothed_exponentially(_readings: Readings) -> RuleColumns:
+def history_is_smoothed_exponentially(readings: Readings) -> RuleColumns:
     """The compared usage is the previous one times the weight, plus the new one times 1 -
     weight.
     """
-    return _check_range(excess_over_average(least="lower", most="upper"))
+    return _check_range(readings, "lower", "upper")
 
 
-def _check_range(excess: ExcessBounds) -> RuleColumns:
-    """Return a check that judges a broker only if the lowest and the highest usage that it may have
-    lead to the same decision.
+def _check_range(readings: Readings, least: str, most: str) -> RuleColumns:
+    """Return a check that judges a broker only if the lowest and the highest usage that it may
+    have, in the columns `least` and `most`, lead to the same decision.
     """
-    lowest, highest = excess
+    lowest, highest = excess_over_average(least=least, most=most)
     threshold = _level_column("threshold")
 
     def evidence(word: str, points: Column) -> Column:
@@ -174,8 +178,10 @@ def _check_range(excess: ExcessBounds) -> RuleColumns:
         )
 
     answered = F.col("answered") > 0
-    least = points_to_shed(lowest) / 100 * F.col("carries.bytes")
-    worth = certainly(exceeds_minimum_unload(least))
+    by_release = points_to_shed(lowest) / 100 * F.col("carries.bytes")
+    by_documents = least_bytes_to_shed(readings, least, most)
+    least_bytes = F.when(F.col("released"), by_release).otherwise(by_documents)
+    worth = certainly(exceeds_minimum_unload(least_bytes))
     due = certainly(lowest > threshold + POINTS) & worth & F.col("loaded")
     sheds = must(due, answered, evidence("at least", lowest))
     owns = F.col("owned") > 0
