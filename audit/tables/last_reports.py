@@ -8,7 +8,7 @@ from pulsar_conformance.adapters.spark.averages import Timeline
 from pulsar_conformance.adapters.spark.shapes import RATE_FIELDS
 from pulsar_conformance.audit.input.changes import earliest_time
 from pulsar_conformance.audit.pipeline.plan import AuditPlan, GoldTables, Silver
-from pulsar_conformance.audit.tables import cycles, recent, settings_at, signs
+from pulsar_conformance.audit.tables import cycles, owners, recent, settings_at, signs
 from pulsar_conformance.audit.tables.names import with_reported_names
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
@@ -17,12 +17,14 @@ PERHAPS, LATE, UNKNOWN, LOST = "perhaps", "late", "unknown", "lost"
 """Values of the column `standing`, which is null if the broker's last report certainly counts.
 
 PERHAPS: the broker may have gone. LATE: it may have gone, because its report is late. UNKNOWN: the
-content of its newest report is unknown. LOST: the content of its only report is unknown.
+content of its newest report is unknown. LOST: nothing is known of its load, since its only report
+is quarantined, or since it owns bundles and has not reported yet, by the records.
 """
 
 REPORT_OVERDUE = "its last report is older than the longest interval"
 UNUSUALLY_SILENT = "it has not reported for far longer than usual"
 REPORT_QUARANTINED = "one of its reports is quarantined"
+UNREPORTED = "it owns bundles, but no load report of it is recorded until then"
 
 
 MEASURED = ("percent", *RATE_FIELDS)
@@ -40,10 +42,12 @@ def last_reports(silver: Silver, made: GoldTables, plan: AuditPlan) -> DataFrame
     age = F.col(f"settings.{settings_at.REPORT_AGE}").alias(settings_at.REPORT_AGE)
     moments = cycles.cycle_moments(made, plan)
     moments = moments.select("cluster", "cycle", "moment", F.struct(age).alias("settings"))
+    whole = silver
     if plan.since is not None:
         begun = replace(plan, since=earliest_time(moments, "moment"))
         silver = recent.without_expired_reports(silver, moments, begun)
-    looks = _broker_moments(silver, moments)
+    claims = owners.unreported_owners(whole)
+    looks = _broker_moments(silver, moments, claims)
     report, early = (
         F.struct("at", *MEASURED),
         F.expr(f"interval {cycles.MAX_SKEW:g} seconds"),
@@ -67,11 +71,19 @@ def last_reports(silver: Silver, made: GoldTables, plan: AuditPlan) -> DataFrame
     )
     marks = looks.withColumn("turn", F.lit(1))
     samples = samples.withColumn("came", F.col("moment"))
-    for rows in (samples, stopped, moved, deposed, lost):
+    owned = claims.select(
+        "cluster",
+        "broker",
+        (F.col("at") - early).alias("moment"),
+        F.col("at").alias("claimed"),
+        F.col("until").alias("owned"),
+    )
+    for rows in (samples, stopped, moved, deposed, lost, owned):
         marks = marks.unionByName(rows.withColumn("turn", F.lit(0)), allowMissingColumns=True)
     course = Window.partitionBy("cluster", "broker").orderBy("moment", "turn")
     so_far = course.rowsBetween(Window.unboundedPreceding, Window.currentRow)
-    last = {name: F.max(name).over(so_far) for name in ("stopped", "moved", "deposed", "lost")}
+    signed = ("stopped", "moved", "deposed", "lost", "claimed", "owned")
+    last = {name: F.max(name).over(so_far) for name in signed}
     last |= {name: F.last(name, ignorenulls=True).over(so_far) for name in ("report", "gaps")}
     last["next"] = Timeline(("cluster", "broker"), ("moment", "turn")).value_after("came")
     seen = marks.withColumns(last).where("turn = 1").withColumns(_standing_columns())
@@ -97,6 +109,8 @@ def _standing_columns() -> dict[str, Column]:
     silent = F.coalesce(silent, F.lit(False)) & ~back
     newer = F.col("lost").isNotNull() & F.coalesce(F.col("lost") > at, F.lit(True))
     known = F.coalesce(at, F.col("lost"))
+    up = ~F.coalesce(F.col("stopped") >= F.col("claimed"), F.lit(False))
+    unreported = at.isNull() & up & F.coalesce(F.col("moment") < F.col("owned"), F.lit(False))
     standing = (
         F.when(at.isNull(), LOST)
         .when(newer, UNKNOWN)
@@ -104,7 +118,8 @@ def _standing_columns() -> dict[str, Column]:
         .when(gone | deposed | silent, PERHAPS)
     )
     note = (
-        F.when(at.isNull() | newer, REPORT_QUARANTINED)
+        F.when(unreported & F.col("lost").isNull(), UNREPORTED)
+        .when(at.isNull() | newer, REPORT_QUARANTINED)
         .when(late, REPORT_OVERDUE)
         .when(stopped, F.lit(signs.SHUTDOWN_RECORDED))
         .when(moved, F.lit(signs.BUNDLE_ELSEWHERE))
@@ -116,7 +131,7 @@ def _standing_columns() -> dict[str, Column]:
     return {
         "standing": standing,
         "note": F.when(standing.isNotNull(), F.concat_ws(": ", "broker", note)),
-        "counts": F.coalesce(recent & ~(late & gone), F.lit(False)),
+        "counts": F.coalesce((recent | unreported) & ~(late & gone), F.lit(False)),
     }
 
 
@@ -148,13 +163,17 @@ def _oldest_counting() -> Column:
     )
 
 
-def _broker_moments(silver: Silver, moments: DataFrame) -> DataFrame:
+def _broker_moments(silver: Silver, moments: DataFrame, claims: DataFrame) -> DataFrame:
     """Return a row for each moment and each broker with a report, even a quarantined one, on the
-    day of the moment or the day before.
+    day of the moment or the day before, or with one of these claims to bundles until then.
     """
     reports = silver.broker_samples.select("cluster", "broker", F.to_date("at").alias("of"))
     lost = signs.lost_reports(silver).select("cluster", "broker", F.to_date("at").alias("of"))
     days = F.array("of", F.date_add("of", 1))
     named = reports.unionByName(lost).distinct()
-    known = named.select("cluster", "broker", F.explode(days).alias("of")).distinct()
+    known = named.select("cluster", "broker", F.explode(days).alias("of"))
+    begun = claims.groupBy("cluster", "broker").agg(F.min(F.to_date("at")).alias("begun"))
+    ran = moments.select("cluster", F.to_date("moment").alias("of")).distinct()
+    owning = ran.join(F.broadcast(begun), "cluster").where(F.col("of") >= F.date_sub("begun", 1))
+    known = known.unionByName(owning.select("cluster", "broker", "of")).distinct()
     return moments.withColumn("of", F.to_date("moment")).join(known, ["cluster", "of"]).drop("of")

@@ -1,10 +1,16 @@
-"""Owners of unloaded bundles, by reports, records of owners, and assignments."""
+"""Owners of bundles, by reports, records of owners, and assignments: those of unloaded bundles, and
+those that have not reported yet.
+"""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import reduce
 
+from pulsar_conformance.adapters.spark import shapes
+from pulsar_conformance.adapters.spark.configuring import checkpointed_if_tiny
 from pulsar_conformance.audit.pipeline.plan import Silver
+from pulsar_conformance.audit.tables.names import with_reported_names
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
@@ -72,3 +78,47 @@ def _owner_claims(silver: Silver) -> DataFrame:
         ),
     )
     return reduce(DataFrame.unionByName, sources)
+
+
+UNREPORTED = "cluster string, broker string, at timestamp, until timestamp"
+FOREVER = "timestamp'9999-01-01'"
+
+
+def unreported_owners(silver: Silver) -> DataFrame:
+    """Return `cluster`, `broker`, `at` and `until`: the times in which a broker is the last
+    recorded owner of a bundle although no report of it is recorded yet.
+
+    Clusters without any report are left out. A small Spark job finds out if there are such brokers.
+    """
+    claims = _recorded_claims(silver)
+    first = silver.broker_samples.groupBy("cluster", "broker").agg(F.min("at").alias("first"))
+    reporting = first.select("cluster").distinct()
+    claims = claims.join(F.broadcast(reporting), "cluster", "left_semi")
+    claims = claims.join(F.broadcast(first), ["cluster", "broker"], "left")
+    sought = claims.where(F.isnull("first") | (F.col("at") < F.col("first")))
+    sought = checkpointed_if_tiny(sought.select("cluster", "bundle").distinct())
+    if sought.isEmpty():
+        return shapes.empty_frame(sought, UNREPORTED)
+    bundle = F.explode("bundles").alias("bundle")
+    reported = silver.broker_samples.select("cluster", "at", bundle)
+    rows = claims.unionByName(reported, allowMissingColumns=True)
+    rows = rows.join(F.broadcast(sought), ["cluster", "bundle"], "left_semi")
+    course = Window.partitionBy("cluster", "bundle").orderBy("at", "broker")
+    forever = F.expr(FOREVER)
+    until = F.least(F.coalesce(F.lead("at").over(course), forever), F.coalesce("first", forever))
+    rows = rows.withColumn("until", until).where("broker is not null and at < until")
+    return rows.select("cluster", "broker", "at", "until").distinct()
+
+
+def _recorded_claims(silver: Silver) -> DataFrame:
+    """Return `cluster`, `broker`, `at` and `bundle` of each record of an owner, except reports.
+
+    Brokers are named as in load reports.
+    """
+    listed = silver.contexts.where("kind = 'owners'")
+    listed = listed.select("cluster", "at", F.explode("owners").alias("broker", "bundles"))
+    listed = listed.select("cluster", "broker", "at", F.explode("bundles").alias("bundle"))
+    given = silver.actions.where("kind = 'assigned'").select("cluster", "broker", "at", "bundle")
+    claims = replace(silver, contexts=listed, actions=given)
+    named = with_reported_names(claims)
+    return named.contexts.unionByName(named.actions)

@@ -7,7 +7,6 @@ from pulsar_conformance.adapters.spark.shapes import or_zero
 from pulsar_conformance.adapters.spark.threshold import LOWER_BOUNDARY, MIN_THROUGHPUT
 from pulsar_conformance.audit.tables.formatting import plain, throughput
 from pulsar_conformance.audit.verdicts.checks.bounds import (
-    ExcessBounds,
     excess_over_average,
     least_bytes_to_shed,
 )
