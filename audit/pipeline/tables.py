@@ -44,11 +44,20 @@ by day.
 PERCENT = f"struct<{', '.join(f'{name} double' for name in RESOURCES)}>"
 """Spark type of the usage of each resource, in percent of its limit."""
 
-MEMORY = "struct<least double, most double, after double, width double>"
+MEMORY = (
+    "struct<least double, most double, after double, width double, ever_least double, "
+    "ever_most double, apart double>"
+)
 """Spark type of a leader's memory of a broker after a cycle: the least and greatest possible usage,
 the usage smoothed with its history, and the width of the range of possible smoothed usages. The
 width is `NaN` if the weight of the history is unknown.
+
+`ever_least` and `ever_most` include the usage that former leaders knew. `apart` is the most by
+which the smoothed usage differs if it includes theirs; null without former leaders.
 """
+
+IF_KEPT = "struct<least double, most double, lower double, upper double>"
+"""Spark type of the bounds of a broker's usage if the leader knows what former leaders knew."""
 
 SESSION: Mapping[str, str] = {
     "spark.sql.requireAllClusterKeysForCoPartition": "false",
@@ -219,7 +228,7 @@ GOLD: Mapping[str, GoldTable] = {
         f"cycle timestamp, moment timestamp, broker string, since timestamp, percent {PERCENT}, "
         "present double, observed boolean, before double, used double, least double, "
         "most double, lower double, upper double, messages double, bytes double, "
-        f"memory {MEMORY}, "
+        f"memory {MEMORY}, if_kept {IF_KEPT}, "
         "standing string, note string",
         ("cluster", "cycle", "moment", "broker"),
         build=usages.usages,

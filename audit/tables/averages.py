@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from pulsar_conformance.adapters.spark import averages as known
 from pulsar_conformance.adapters.spark import ranges, shapes
 from pulsar_conformance.audit.input.parsing import ADMIN, SHEDDING, UNKNOWN
 from pulsar_conformance.audit.pipeline.plan import AuditPlan, GoldTables, Silver
-from pulsar_conformance.audit.tables import causes, cycles, recent
+from pulsar_conformance.audit.tables import causes, cycles, former_leaders, recent
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
@@ -34,6 +34,8 @@ def averages_table(silver: Silver, made: GoldTables, plan: AuditPlan) -> DataFra
     rows = _timeline(silver, made, plan)
     begun = made["cycles"].select("cluster", "since", "until").distinct()
     rows = rows.join(F.broadcast(begun), "cluster").where("at >= since and at < until")
+    for former in _unloads_of_former_leaders(silver, made, plan):
+        rows = rows.unionByName(former, allowMissingColumns=True)
     rows = rows.withColumn("key", F.xxhash64("cluster", "bundle", "since"))
     keys, order = ("key", "cluster", "bundle", "since"), ("at", "turn", "broker")
     so_far = known.Timeline(keys, order).window_so_far()
@@ -200,26 +202,56 @@ def _timeline(silver: Silver, made: GoldTables, plan: AuditPlan) -> DataFrame:
     data = silver.contexts.where("kind = 'bundle_data'").select(
         "cluster", "bundle", "at", F.lit(RECORD).alias("turn"), "data"
     )
-    at, first = F.greatest("at", "cycle"), _earliest_decision()  # A record can be late.
-    counts = (F.col("cycle").isNotNull() | (F.col("cause") != SHEDDING)) & ~F.col("open")
-    starts: dict[str, Column] = {}
-    every = F.lit(False)
-    sides = {"": plan, DOCUMENTED: plan.documents}
-    for side, judging in sides.items():
-        if judging is not None:
-            perhaps, surely = causes_starting_grace(judging)
-            may, shed = F.col("cause").isin(perhaps) | F.col("open"), F.col("cause").isin(surely)
-            starts[f"{side}went"] = F.when(may, at)
-            starts[f"{side}surely"] = F.when(shed & counts, first)
-            every = every | may
-    went = made["unloads"].where(every).join(_recorded_clusters(made), "cluster", "left")
-    times = (time.alias(name) for name, time in starts.items())
-    went = went.select("cluster", "bundle", at.alias("at"), F.lit(UNLOAD).alias("turn"), *times)
-    went = _with_former(GRACE_UNLOADS[plan.readings["grace-of"]](silver, went), list(starts))
+    went = _unloads_starting_grace(silver, made, plan)
     rows = needed
     for others in (samples, data, went):
         rows = rows.unionByName(others, allowMissingColumns=True)
     return rows.repartition("cluster", "bundle")
+
+
+def _sides(plan: AuditPlan) -> Mapping[str, AuditPlan]:
+    """Return the plan and, if it judges by documents as well, their plan, by prefix of columns."""
+    return {"": plan, **({DOCUMENTED: plan.documents} if plan.documents else {})}
+
+
+def _unloads_starting_grace(silver: Silver, made: GoldTables, plan: AuditPlan) -> DataFrame:
+    """Return the unloads that may start a grace period, with the times of its possible and of its
+    certain start.
+    """
+    at, first = F.greatest("at", "cycle"), _earliest_decision()  # A record can be late.
+    counts = (F.col("cycle").isNotNull() | (F.col("cause") != SHEDDING)) & ~F.col("open")
+    starts: dict[str, Column] = {}
+    every = F.lit(False)
+    for side, judging in _sides(plan).items():
+        perhaps, surely = causes_starting_grace(judging)
+        may, shed = F.col("cause").isin(perhaps) | F.col("open"), F.col("cause").isin(surely)
+        starts[f"{side}went"] = F.when(may, at)
+        starts[f"{side}surely"] = F.when(shed & counts, first)
+        every = every | may
+    went = made["unloads"].where(every).join(_recorded_clusters(made), "cluster", "left")
+    times = (time.alias(name) for name, time in starts.items())
+    went = went.select("cluster", "bundle", at.alias("at"), F.lit(UNLOAD).alias("turn"), *times)
+    return _with_former(GRACE_UNLOADS[plan.readings["grace-of"]](silver, went), list(starts))
+
+
+def _unloads_of_former_leaders(
+    silver: Silver, made: GoldTables, plan: AuditPlan
+) -> Iterator[DataFrame]:
+    """Yield the last unload of each bundle before each term whose leader may know it from former
+    terms, as rows at the start of that term. It may start a grace period, but not certainly.
+    """
+    for side, judging in _sides(plan).items():
+        terms = former_leaders.terms_with_heirs(silver, made, judging)
+        if terms is None:
+            continue
+        name = f"{side}went"
+        went = _unloads_starting_grace(silver, made, plan).where(F.col(name).isNotNull())
+        went = went.select("cluster", "bundle", "at", name).join(F.broadcast(terms), "cluster")
+        went = went.where("at >= since and at < until").drop("since", "until")
+        later = terms.select("cluster", "whose", "since")
+        each = went.join(F.broadcast(later), ["cluster", "whose"]).where("since > at")
+        last = each.groupBy("cluster", "bundle", "since").agg(F.max_by(name, "at").alias(name))
+        yield last.withColumns({"at": F.col("since"), "turn": F.lit(UNLOAD)})
 
 
 def _recorded_clusters(made: GoldTables) -> DataFrame:

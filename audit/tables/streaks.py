@@ -4,6 +4,9 @@ used broker exceeded a threshold.
 The documents do not say whether an unload ends a streak, so there are two counts. The certain count
 has only cycles since the last unload, with the same pair of brokers. The possible count continues
 after unloads and with any pair of brokers.
+
+Nor do they say whether a new leader continues the streaks of former leaders, so both counts are
+taken twice: since the leader's start, and as if it knew all cycles of former leaders.
 """
 
 from __future__ import annotations
@@ -18,6 +21,9 @@ from pulsar_conformance.audit.tables.settings_at import SHEDDING_INTERVAL
 from pulsar_conformance.conformance.common import check
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
+
+COLUMNS = ("streak", "perhaps_streak", "kept_streak")
+"""Columns that `with_streaks` adds."""
 
 POINTS = float(check.POINTS)
 CYCLE = ["cluster", "cycle"]
@@ -41,7 +47,8 @@ def with_streaks(
 
     `streak` is the struct that `adapters.spark.average` reads: a pair of brokers and, for each
     threshold, the number of cycles that certainly count. `perhaps_streak` has, for each threshold,
-    the number of cycles that may count.
+    the number of cycles that may count. `kept_streak` has both, as they are if the leader knows the
+    streaks of former leaders; null if that makes no difference.
     """
     if average.NAME not in strategies:
         return rows
@@ -49,52 +56,98 @@ def with_streaks(
 
 
 def streaks(made: GoldTables, plan: AuditPlan) -> DataFrame:
-    """Return the streaks before each cycle: the columns `CYCLE`, `streak` (the certain one) and
-    `perhaps_streak` (the possible one).
+    """Return the streaks before each cycle: the columns `CYCLE`, `streak` (the certain one),
+    `perhaps_streak` (the possible one) and `kept_streak` (both, with those of former leaders).
     """
     every = with_all_days(made)
     pairs = _pairs(every, plan)
     went = causes.shed_unloads(every).select(*CYCLE).distinct().withColumn("went", F.lit(True))
     rows = pairs.join(went, CYCLE, "left")
-    term = Window.partitionBy("cluster", "since").orderBy("cycle")
+    term, whole = ["cluster", "since"], ["cluster"]
+    rows = _with_counts(rows, term, "own", _first_of(term, "fresh"))
+    rows = _with_counts(rows, whole, "kept", _first_of(whole, "fresh"))
+    terms = every["cycles"].select(*term).distinct()
+    nth = F.dense_rank().over(Window.partitionBy("cluster").orderBy("since"))
+    rows = rows.join(F.broadcast(terms.withColumn("nth", nth)), term)
+    # A leader that returns may know its own earlier cycles without those of others in between.
+    returns = F.col("nth") > MAX_KNOWN_TERMS
+    begun = F.when(returns, F.lit(ASSUMED_STREAK_LENGTH)).otherwise(F.lit(0))
+    unbroken = F.struct(
+        *(
+            F.when(
+                F.col(f"own.perhaps.{name}") < _place_in(term) - 1, F.col(f"kept.perhaps.{name}")
+            )
+            .otherwise(F.greatest(f"kept.perhaps.{name}", begun))
+            .alias(name)
+            for name in average.HITS
+        )
+    )
+    kept = F.struct(F.col("kept.streak").alias("streak"), unbroken.alias("perhaps"))
+    own = F.struct(F.col("own.streak").alias("streak"), F.col("own.perhaps").alias("perhaps"))
+    return rows.select(
+        *CYCLE,
+        F.col("own.streak").alias("streak"),
+        F.col("own.perhaps").alias("perhaps_streak"),
+        F.when(~own.eqNullSafe(kept), kept).alias("kept_streak"),
+    )
+
+
+MAX_KNOWN_TERMS = 2
+"""Number of terms of leaders of which the second can only continue the streak of the first."""
+
+
+def _place_in(term: list[str]) -> Column:
+    return F.row_number().over(Window.partitionBy(*term).orderBy("cycle"))
+
+
+def _first_of(term: list[str], name: str) -> Column:
+    return F.first(name).over(Window.partitionBy(*term).orderBy("cycle"))
+
+
+def _with_counts(rows: DataFrame, keys: list[str], name: str, fresh: Column) -> DataFrame:
+    """Add a struct of `streak` and `perhaps`, counted over all cycles with equal `keys`.
+
+    `fresh` is true if no cycle can have preceded the first of them.
+    """
+    columns = rows.columns
+    term = Window.partitionBy(*keys).orderBy("cycle")
     apart = F.col("pair") != F.lag("pair").over(term)
     after = F.coalesce(F.lag("went").over(term), F.lit(False))
-    fresh = F.first(F.col("fresh")).over(term)
     begun = F.when(fresh, F.lit(0)).otherwise(F.lit(ASSUMED_STREAK_LENGTH))
     counts = {}
-    for name in average.HITS:
-        rows, counts[name] = _count_consecutive(
-            rows, term, f"surely_{name}", apart | after, F.lit(0)
+    for one in average.HITS:
+        rows, counts[one] = _count_consecutive(rows, keys, f"surely_{one}", apart | after, F.lit(0))
+        rows, counts[f"perhaps_{one}"] = _count_consecutive(
+            rows, keys, f"perhaps_{one}", F.lit(False), begun
         )
-        rows, counts[f"perhaps_{name}"] = _count_consecutive(
-            rows, term, f"perhaps_{name}", F.lit(False), begun
-        )
-    before = {name: F.lag(count).over(term) for name, count in counts.items()}
+    before = {one: F.lag(count).over(term) for one, count in counts.items()}
     streak = F.struct(
         *(F.lag(f"pair.{one}").over(term).alias(one) for one in ("idle", "busy")),
-        *(F.when(~after, before[name]).otherwise(F.lit(0)).alias(name) for name in average.HITS),
+        *(F.when(~after, before[one]).otherwise(F.lit(0)).alias(one) for one in average.HITS),
     )
     perhaps = F.struct(
-        *(F.coalesce(before[f"perhaps_{name}"], begun).alias(name) for name in average.HITS)
+        *(F.coalesce(before[f"perhaps_{one}"], begun).alias(one) for one in average.HITS)
     )
-    return rows.select(*CYCLE, streak.alias("streak"), perhaps.alias("perhaps_streak"))
+    both = F.struct(streak.alias("streak"), perhaps.alias("perhaps"))
+    return rows.select(*columns, both.alias(name))
 
 
 def _count_consecutive(
-    rows: DataFrame, term: Window, holds: str, breaks: Column, begun: Column
+    rows: DataFrame, keys: list[str], holds: str, breaks: Column, begun: Column
 ) -> tuple[DataFrame, Column]:
     """Return the rows, and a column that counts consecutive rows in which `holds` is true.
 
     The count includes the row itself, and starts again where `breaks` is true. `begun` is added to
     a count that started at the first row.
     """
+    term = Window.partitionBy(*keys).orderBy("cycle")
     again = F.coalesce(F.lag(holds).over(term), F.lit(False))
     first = F.lag(holds).over(term).isNull()
     new = ~first & (~F.col(holds) | ~again | F.coalesce(breaks, F.lit(False)))
     run = f"run_{holds}"
     rows = rows.withColumn(f"new_{holds}", new)
     rows = rows.withColumn(run, F.count_if(f"new_{holds}").over(term))
-    own = Window.partitionBy("cluster", "since", run).orderBy("cycle")
+    own = Window.partitionBy(*keys, run).orderBy("cycle")
     count = F.row_number().over(own) + F.when(F.col(run) == 0, begun).otherwise(F.lit(0))
     rows = rows.withColumn(f"count_{holds}", F.when(F.col(holds), count).otherwise(F.lit(0)))
     return rows, F.col(f"count_{holds}")

@@ -4,6 +4,9 @@ Smoothed usage depends on the smoothed usage after the previous cycle. To comput
 cycles are grouped into blocks. Each block maps the usage before it to the usage after it by an
 affine function. These functions give the usage at the start of each block, and from that the usage
 in the cycles of the block is computed.
+
+A leader's memory begins with its term. Whether a new leader knows more is not always certain, so
+`if_kept` has the bounds of a broker's usage if it does; see `former_leaders`.
 """
 
 from __future__ import annotations
@@ -11,8 +14,9 @@ from __future__ import annotations
 from pulsar_conformance.adapters.spark import shapes, threshold, usage
 from pulsar_conformance.adapters.spark.configuring import checkpointed_if_tiny
 from pulsar_conformance.audit.pipeline.plan import AuditPlan, GoldTables, Silver
-from pulsar_conformance.audit.tables import cycles, recent
-from pulsar_conformance.audit.tables.last_reports import LATE
+from pulsar_conformance.audit.tables import cycles, former_leaders, recent
+from pulsar_conformance.audit.tables.last_reports import LATE, LOST
+from pulsar_conformance.audit.tables.last_reports import UNKNOWN as UNKNOWN_CONTENT
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
@@ -33,7 +37,7 @@ UNKNOWN = float("nan")
 """Usage after a cycle in which it is unknown which share of earlier usage is set."""
 
 
-def usages(_silver: Silver, made: GoldTables, plan: AuditPlan) -> DataFrame:
+def usages(silver: Silver, made: GoldTables, plan: AuditPlan) -> DataFrame:
     """Return the table. Usage in earlier cycles counts from the leader's start on.
 
     If the weight of earlier usage is 0, earlier usage does not count. If the weight is unknown,
@@ -41,9 +45,11 @@ def usages(_silver: Silver, made: GoldTables, plan: AuditPlan) -> DataFrame:
     If `made` has earlier rows of the table, new rows continue from the usage in them.
     """
     earlier, moments = made.get(NAME), cycles.cycle_moments(made, plan)
+    heirs = former_leaders.terms_with_heirs(silver, made, plan)
     if earlier is not None:
         moments = cycles.in_period_of(moments, plan)
-        earlier = recent.rows_since_leader_start(earlier, moments)
+        if heirs is None:
+            earlier = recent.rows_since_leader_start(earlier, moments)
     moments = moments.select(*MOMENT, "since", "settings").hint("shuffle_hash")
     known = made["last_reports"].join(moments, list(MOMENT))
     known = known.withColumn("percent", F.when(F.col("percent").isNotNull(), _counted_usage(plan)))
@@ -59,15 +65,22 @@ def usages(_silver: Silver, made: GoldTables, plan: AuditPlan) -> DataFrame:
         "percent",
         carries["messages"].alias("messages"),
         carries["bytes"].alias("bytes"),
-        F.col("present").alias("least"),
-        F.col("present").alias("most"),
+        F.when(_is_unknown(), F.lit(0.0)).otherwise(F.col("present")).alias("least"),
+        F.when(_is_unknown(), F.lit(WIDEST_USAGE_RANGE)).otherwise(F.col("present")).alias("most"),
         "standing",
         "note",
     )
     if earlier is not None:
         rows = rows.unionByName(_remembered_cycles(earlier), allowMissingColumns=True)
+    if heirs is not None:
+        rows = rows.join(F.broadcast(heirs.drop("until")), ["cluster", "since"])
     rows = _with_history(checkpointed_if_tiny(rows), exact=plan.smooths_exactly)
     return cycles.in_period_of(rows, plan)
+
+
+def _is_unknown() -> Column:
+    """True if the newest report, which the leader knew, is not recorded."""
+    return F.coalesce(F.col("standing").isin(UNKNOWN_CONTENT, LOST), F.lit(False))
 
 
 def _counted_usage(plan: AuditPlan) -> Column:
@@ -95,6 +108,7 @@ def _remembered_cycles(earlier: DataFrame) -> DataFrame:
         F.col("memory.least").alias("least"),
         F.col("memory.most").alias("most"),
         F.col("memory.width").alias("width"),
+        *(F.col(f"memory.{name}").alias(name) for name in former_leaders.MEMORY_FIELDS),
     )
 
 
@@ -149,13 +163,15 @@ def _with_history(rows: DataFrame, *, exact: bool) -> DataFrame:
         else none.alias("width"),
     )
     rows = rows.withColumn("memory", memory)
+    rows = former_leaders.with_memory(rows, usage_after_cycles if exact else None)
     rows = rows.withColumn("earlier", F.lag("memory").over(course))
     own = Window.partitionBy(*TERM, "cycle").orderBy("moment")
     rows = rows.withColumn("earlier", F.first("earlier").over(own))
     kept, present, earlier = F.col("kept"), F.col("present"), F.col("earlier")
     counting = F.coalesce(kept > 0, F.lit(True)) & earlier["least"].isNotNull()
     before = F.when(counting, F.nanvl(earlier["after"], F.lit(None).cast("double")))
-    used = F.when(counting, usage.mix_or_null(before, present, kept)).otherwise(present)
+    told = earlier["after"].isNotNull() | kept.isNull()
+    used = F.when(counting & told, usage.mix_or_null(before, present, kept)).otherwise(present)
     least, most = (F.when(counting, earlier[name]) for name in ("least", "most"))
     width = F.when(counting, kept * F.nanvl(earlier["width"], none)).otherwise(F.lit(0.0))
     return rows.select(
@@ -176,6 +192,11 @@ def _with_history(rows: DataFrame, *, exact: bool) -> DataFrame:
         "messages",
         "bytes",
         "memory",
+        former_leaders.if_kept(
+            (F.least(least, present), F.greatest(most, present)),
+            (used - width, used + width),
+            exact=exact,
+        ).alias("if_kept"),
         "standing",
         "note",
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from types import MappingProxyType
 
 from pulsar_conformance.adapters.spark.configuring import checkpointed_if_tiny
@@ -29,6 +29,11 @@ each with the rules that can explain it.
 
 BY_ORDER = ("SHED-07", "THRESHOLD-12", "OVERLOAD-06")
 """Rules about the order in which bundles are shed."""
+
+BY_USAGE = ("THRESHOLD-01", "THRESHOLD-02", "THRESHOLD-07", "THRESHOLD-18")
+"""Rules about the usage above which a broker sheds. The first two judge a leader that knows no
+earlier usage, and the others one that does.
+"""
 
 RULE_RESULTS = (
     "array<struct<rule string, reached boolean, broken boolean, lacking boolean, evidence string, "
@@ -66,14 +71,20 @@ def judge_cycles(
     each = F.array(*(_result_struct(rule, one) for rule, one in checks.items())).cast(RULE_RESULTS)
     said = F.filter(each, lambda one: one["reached"] | one["broken"])
     rows = checkpointed_if_tiny(
-        decided.select("cycle", "broker", "view_count", "strategy", said.alias("said"))
+        decided.select("cycle", "broker", "view_count", "strategy", "remembers", said.alias("said"))
     )
-    rows = rows.withColumns(
-        {"never_due": _in_every_view(lacking=False), "ever_due": _in_every_view(lacking=True)}
-    )
-    rows = rows.select("cycle", "broker", "view_count", "never_due", "ever_due", F.inline("said"))
-    always = F.when(F.col("lacking"), F.col("ever_due")).otherwise(F.col("never_due"))
-    rows = rows.withColumn("always", F.col("broken") & always)
+    whole = {
+        "never_due": _in_every_view(False, "strategy"),
+        "ever_due": _in_every_view(True, "strategy"),
+        "never_due_kept": _in_every_view(False, "remembers", BY_USAGE),
+        "ever_due_kept": _in_every_view(True, "remembers", BY_USAGE),
+    }
+    rows = rows.withColumns(whole)
+    rows = rows.select("cycle", "broker", "view_count", *whole, F.inline("said"))
+    lacking, by_usage = F.col("lacking"), F.col("rule").isin(*BY_USAGE)
+    always = F.when(lacking, F.col("ever_due")).otherwise(F.col("never_due"))
+    kept = F.when(lacking, F.col("ever_due_kept")).otherwise(F.col("never_due_kept"))
+    rows = rows.withColumn("always", F.col("broken") & (always | (by_usage & kept)))
     proof = F.when(F.col("broken"), F.struct("aside", "evidence", "lacking", "excused"))
     of_broker = rows.groupBy("cycle", "broker", "rule").agg(
         F.bool_or("reached").alias("reached"),
@@ -87,16 +98,21 @@ def judge_cycles(
     return _combine_brokers(of_broker.withColumn("root", _root_rule()))
 
 
-def _in_every_view(lacking: bool) -> Column:
-    """True if a broker has views with different strategies, and violates some rule in each view.
+def _in_every_view(lacking: bool, varied: str, rules: Collection[str] = ()) -> Column:
+    """True if a broker violates some rule in each view, although its views differ in a column.
 
     With `lacking`, only omitted actions count as violations; otherwise, only forbidden actions
-    count.
+    count. If `rules` are given, no others count.
     """
     broker = Window.partitionBy("cycle", "broker")
-    wrong = F.exists("said", lambda one: one["broken"] & (one["lacking"] == F.lit(lacking)))
+
+    def is_wrong(one: Column) -> Column:
+        wrong = one["broken"] & (one["lacking"] == F.lit(lacking))
+        return wrong & one["rule"].isin(*rules) if rules else wrong
+
+    wrong = F.exists("said", is_wrong)
     count = F.sum(F.coalesce(wrong, F.lit(False)).cast("int")).over(broker)
-    several = F.min("strategy").over(broker) != F.max("strategy").over(broker)
+    several = F.min(varied).over(broker) != F.max(varied).over(broker)
     return F.coalesce(several & (count == F.col("view_count")), F.lit(False))
 
 

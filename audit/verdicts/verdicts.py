@@ -11,12 +11,12 @@ from pulsar_conformance.adapters.spark.threshold import LOWER_BOUNDARY, MIN_THRO
 from pulsar_conformance.audit.pipeline.plan import AuditPlan, GoldTables, Silver
 from pulsar_conformance.audit.tables import causes, cycles, streaks
 from pulsar_conformance.audit.tables.decisions import decided_bundles
-from pulsar_conformance.audit.tables.held import with_bundles_that_may_stay
 from pulsar_conformance.audit.tables.settings_at import in_force
 from pulsar_conformance.audit.verdicts import cases, missing_settings, splits
 from pulsar_conformance.audit.verdicts.checks import BOUND_CHECKS, CHECKS
 from pulsar_conformance.audit.verdicts.checks.acts import summarize_brokers
 from pulsar_conformance.audit.verdicts.checks.facts import facts
+from pulsar_conformance.audit.verdicts.checks.held import with_bundles_that_may_stay
 from pulsar_conformance.audit.verdicts.checks.shed import OWNER_UNKNOWN
 from pulsar_conformance.audit.verdicts.judging import BY_ORDER, SIDE, judge_cycles
 from pyspark.sql import Column, DataFrame, Window
@@ -40,6 +40,7 @@ MAY_HAVE_TO_STAY = (
 )
 SETTINGS_JUST_CHANGED = "the settings changed shortly before, and may not have been in force"
 BOUNDARY_UNRECORDED = f"{LOWER_BOUNDARY} is not recorded, and may be enabled"
+FORMER_LEADERS = "no document says whether a new leader knows what former leaders knew"
 MAYBE_NOT_RESTARTED = "the strategy changed, and nothing shows that the leader was restarted: "
 
 
@@ -110,6 +111,7 @@ def findings(_silver: Silver, made: GoldTables, plan: AuditPlan) -> DataFrame:
     notes = made["broker_usage"].where("standing is not null").groupBy("cluster", "cycle")
     notes = notes.agg(F.array_join(F.array_sort(F.collect_set("note")), "; ").alias("notes"))
     looked = looked.join(notes.hint("shuffle_hash"), ["cluster", "cycle"], "left")
+    looked = looked.join(_memory_notes(moments, made), ["cluster", "cycle"], "left")
     found = _at_all_moments(said).join(looked, ["cluster", "cycle"])
     found = found.withColumns({"verdict": _verdict(), "evidence": _evidence()})
     found = found.withColumn("kept", _is_kept()).where("kept")
@@ -160,6 +162,7 @@ def _facts(
         "upper",
         F.struct("messages", "bytes").alias("carries"),
         "standing",
+        "if_kept",
     )
     settled = moments.select(
         key.alias("cycle"),
@@ -168,7 +171,7 @@ def _facts(
         "strategy",
         _other_settings(plan).alias("others"),
         F.lit(plan.released).alias("released"),
-        *(name for name in ("streak", "perhaps_streak") if name in moments.columns),
+        *(name for name in streaks.COLUMNS if name in moments.columns),
     )
     return facts(acted, brokers, settled, plan.readings, strategies)
 
@@ -273,9 +276,20 @@ def _is_kept() -> Column:
     return F.when(F.col("side").isNull(), ~any_side).otherwise(certain)
 
 
+def _memory_notes(moments: DataFrame, made: GoldTables) -> DataFrame:
+    """Return the cycles in which it matters whether the leader knows what former leaders knew, with
+    a phrase about it in the column `memory`.
+    """
+    rows = made["broker_usage"].where("if_kept is not null").select("cluster", "cycle")
+    if "kept_streak" in moments.columns:
+        counted = moments.where("kept_streak is not null").select("cluster", "cycle")
+        rows = rows.unionByName(counted)
+    return rows.distinct().withColumn("memory", F.lit(FORMER_LEADERS)).hint("shuffle_hash")
+
+
 def _view_difference() -> Column:
     """Return a phrase on how another view of the cycle differs."""
-    parts = (F.nullif(name, F.lit("")) for name in ("changed", "notes"))
+    parts = (F.nullif(name, F.lit("")) for name in ("changed", "notes", "memory"))
     known = F.nullif(F.concat_ws("; ", *parts), F.lit(""))
     return F.coalesce(F.concat(F.lit(IN_ANOTHER_VIEW), known), F.lit(UNCERTAIN_UNLOAD))
 

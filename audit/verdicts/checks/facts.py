@@ -51,7 +51,8 @@ def facts(
     and `turn` (the broker's place in a case). `cycles` has `settings` in their types, `named`
     (names of the given settings) and `strategy`. All three have `cycle`, the key of a cycle.
 
-    If `brokers` has `standing`, `cycles` has `others`, as in `knowledge.with_views`. If any cycle
+    If `brokers` has `standing`, `cycles` has `others`, as in `knowledge.with_views`; then the rows
+    have `remembers`, whether the leader knows what former leaders knew. If any cycle
     follows AvgShedder, `cycles` has the columns of `streaks.with_streaks`. `cycles` has the column
     `released`, which is true, if a release judges.
     """
@@ -63,7 +64,9 @@ def facts(
     if every:
         rows = with_views(rows.withColumn("views", F.coalesce("views", no_unloads())))
     else:
-        rows = rows.withColumns({"view": F.lit(0), "knowledge_views": F.lit(1)})
+        rows = rows.withColumns(
+            {"view": F.lit(0), "knowledge_views": F.lit(1), "remembers": F.lit(False)}
+        )
     rows = rows.withColumns(
         {
             "first": F.col("percent").isNotNull(),

@@ -3,10 +3,14 @@
 A broker that may have gone is counted in one view and left out in another, unless it shed bundles.
 A broker whose newest report has unknown content is counted with its previous report in one view,
 with no usage in another, and with full usage in a third. Each possible combination of settings and
-strategy has its own view.
+strategy has its own view. So has a leader that knows what former leaders knew, if that matters.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+from operator import or_
 
 from pulsar_conformance.adapters.spark.shapes import RESOURCES
 from pulsar_conformance.audit.tables.last_reports import LATE, LOST, PERHAPS, UNKNOWN
@@ -26,6 +30,9 @@ ENORMOUS = 1e12
 
 VARIED_COLUMNS = ("settings", "named", "strategy")
 
+STREAKS = {"streak": "streak", "perhaps_streak": "perhaps"}
+"""Columns of streaks, with the names of the fields of `kept_streak`."""
+
 
 def with_views(rows: DataFrame) -> DataFrame:
     """Return a row for each view of a broker in a cycle, with `knowledge_views`, the number of
@@ -33,32 +40,74 @@ def with_views(rows: DataFrame) -> DataFrame:
 
     `cycle` becomes a struct of `cycle` and `view`. `standing` is the column of `last_reports`.
     `others` are structs of the settings, names and strategy that may apply instead of the recorded
-    ones.
+    ones. `if_kept` and `kept_streak`, if there are such columns, are the bounds of a broker's usage
+    and the streaks if the leader knows what former leaders knew; null if that makes no difference.
+    `remembers` is true in views in which it does.
     """
     known, other = F.struct(*VARIED_COLUMNS), F.col("others")
     choices = F.concat(F.array(known), other)
-    rows = rows.withColumns({"_presence": _broker_views(), "_choices": choices})
+    memories = [name for name in ("if_kept", "kept_streak") if name in rows.columns]
+    rows = rows.withColumns(
+        {"_presence": _broker_views(), "_choices": choices, "_memories": _memory_views(memories)}
+    )
+
+    def views_with(presence: Column, choice: Column) -> Column:
+        known = (presence.alias("presence"), choice.alias("choice"))
+        return F.transform("_memories", lambda kept: F.struct(*known, kept.alias("kept")))
+
     each = F.flatten(
         F.transform(
             "_presence",
-            lambda presence: F.transform(
-                "_choices",
-                lambda choice: F.struct(presence.alias("presence"), choice.alias("choice")),
+            lambda presence: F.flatten(
+                F.transform("_choices", lambda choice: views_with(presence, choice))
             ),
         )
     )
-    count = F.size("_presence") * F.size("_choices")
+    count = F.size("_presence") * F.size("_choices") * F.size("_memories")
     rows = rows.select(
         "*", count.alias("knowledge_views"), F.posexplode(each).alias("view", "_known")
     )
+    rows = rows.withColumns(_remembered_columns(F.col("_known.kept"), memories))
     rows = rows.withColumns(
         {
             **{name: F.col(f"_known.choice.{name}") for name in VARIED_COLUMNS},
             **_viewed_columns(F.col("_known.presence")),
+            "remembers": F.col("_known.kept"),
             "cycle": F.struct("cycle", "view"),
         }
     )
-    return rows.drop("_presence", "_choices", "_known", "others")
+    return rows.drop("_presence", "_choices", "_memories", "_known", "others", *memories)
+
+
+def _memory_views(memories: Sequence[str]) -> Column:
+    """Return whether the leader knows what former leaders knew: false, and true if that matters to
+    any broker of the cycle.
+    """
+    views = F.array(F.lit(False))
+    if not memories:
+        return views
+    some = reduce(or_, (F.col(name).isNotNull() for name in memories))
+    matters = F.max(some).over(Window.partitionBy("cycle"))
+    return F.when(matters, F.array(F.lit(False), F.lit(True))).otherwise(views)
+
+
+def _remembered_columns(kept: Column, memories: Sequence[str]) -> dict[str, Column]:
+    """Return the columns that differ if the leader knows what former leaders knew."""
+    columns = {}
+    if "if_kept" in memories:
+        known = kept & F.col("if_kept").isNotNull()
+        bounds = ("least", "most", "lower", "upper")
+        columns = {
+            name: F.when(known, F.col(f"if_kept.{name}")).otherwise(F.col(name)) for name in bounds
+        }
+        columns["observed"] = F.col("observed") | known
+    if "kept_streak" in memories:
+        known = kept & F.col("kept_streak").isNotNull()
+        columns |= {
+            name: F.when(known, F.col(f"kept_streak.{field}")).otherwise(F.col(name))
+            for name, field in STREAKS.items()
+        }
+    return columns
 
 
 def _broker_views() -> Column:
