@@ -332,8 +332,7 @@ def _build_report(
     found["faults"] = summary.listed_faults(faults)
     found["omitted"] = omitted_unloads(made, plan)
     found["excess"] = excess_unloads(made, plan)
-    documents = documents_to_judge(plan)
-    if documents is not None:
+    if documents := documents_to_judge(plan):
         found["documents"] = summary.compare_findings(made, documents)
     if asked_plan is not None:
         found["asked"] = {**asdict(other), **summary.compare_settings(made)}

@@ -38,9 +38,7 @@ TURN = ["cluster", "cycle"]
 NO_LOADS = "the brokers' load data are not recorded"
 LOADS_CHANGING = "the load data changed within the time in which the cycle may have run"
 LOADS_NEAR_EDGE = "the loads are too close to the limit of a condition"
-LOADS_TOO_OLD = (
-    "the load data were recorded before the bundle arrived; only later ones can decide this"
-)
+LOADS_TOO_OLD = "the load data were recorded before the bundle arrived; later ones can decide this"
 NO_OWNER = "no other broker is recorded as the next owner"
 TWO_CYCLES = "the unloads may belong to two cycles"
 NO_POLICIES = "isolation policies are not recorded"
