@@ -12,7 +12,7 @@ from pulsar_conformance.audit.pipeline.plan import AuditPlan, tables_in_period
 from pulsar_conformance.audit.pipeline.summary import RULES_AT_OTHER_TIMES, WRONG
 from pulsar_conformance.audit.verdicts import casefiles
 from pulsar_conformance.audit.verdicts.arithmetic import arithmetic_lines
-from pulsar_conformance.audit.verdicts.open_readings import reading_note
+from pulsar_conformance.audit.verdicts.checks.open_readings import reading_note
 from pulsar_conformance.conformance.explain.focus import Focus
 
 PAGE = "audit.html"

@@ -16,8 +16,8 @@ from pulsar_conformance.audit.pipeline.plan import AuditPlan, rows_in_period, ta
 from pulsar_conformance.audit.pipeline.writing import ASKED, DOCUMENTED
 from pulsar_conformance.audit.tables.formatting import abridged
 from pulsar_conformance.audit.verdicts import extensible, missing_settings, splits, transfers
+from pulsar_conformance.audit.verdicts.checks.open_readings import reading_note
 from pulsar_conformance.audit.verdicts.missing_settings import NOT_RECORDED
-from pulsar_conformance.audit.verdicts.open_readings import reading_note
 from pulsar_conformance.audit.verdicts.verdicts import rules_of
 from pulsar_conformance.conformance.shedding.operations import SHED
 from pulsar_conformance.specs.setting_names import why_unknown

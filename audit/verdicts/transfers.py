@@ -18,7 +18,8 @@ from pulsar_conformance.adapters.spark.overload import OVERLOAD_THRESHOLD
 from pulsar_conformance.audit.input.parsing import SHEDDING
 from pulsar_conformance.audit.pipeline.plan import AuditPlan, GoldTables, Silver
 from pulsar_conformance.audit.tables import causes, cycles, formatting, settings_at, streaks
-from pulsar_conformance.audit.verdicts import extensible, moved_before, planned
+from pulsar_conformance.audit.verdicts import extensible, planned
+from pulsar_conformance.audit.verdicts.checks import moved_before
 from pulsar_conformance.conformance.common import check
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
@@ -28,9 +29,7 @@ LIMIT_TOLERANCE = 1e-3
 """Share by which limits are raised and lowered. If this changes no result, the result is clear."""
 
 KNOWN_LATER = timedelta(seconds=extensible.HORIZON)
-"""Time after an unload within which records may matter to its turn: those of further unloads, and
-those of the next owners.
-"""
+"""Time after an unload within which further unloads and next owners may matter to its turn."""
 
 UNLOAD = ["cluster", "at", "broker", "bundle"]
 TURN = ["cluster", "cycle"]

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from pulsar_conformance.audit.pipeline.plan import AuditPlan
 from pulsar_conformance.audit.tables.formatting import precise_utc
-from pulsar_conformance.audit.verdicts.open_readings import reading_note
+from pulsar_conformance.audit.verdicts.checks.open_readings import reading_note
 from pulsar_conformance.audit.verdicts.verdicts import UNDECIDED
 from pulsar_conformance.specs.text import paragraph
 from pyspark.sql import DataFrame

@@ -10,7 +10,7 @@ pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
 from pulsar_conformance import specs
 from pulsar_conformance.audit.pipeline.plan import AuditPlan
 from pulsar_conformance.audit.verdicts.checks import CHECKS
-from pulsar_conformance.audit.verdicts.open_readings import (
+from pulsar_conformance.audit.verdicts.checks.open_readings import (
     READINGS_OF_RULE,
     reading_note,
     readings_of,
