@@ -62,9 +62,20 @@ def make_user_strategy(release: Release) -> Java:
         return manager.strategy
 
 
+def _asks_for_transfer(release: Release, case: Case) -> bool:
+    """True if the extensible load manager decides a case, by TransferShedder.
+
+    Errors: `Unsupported` if a user's class is to decide it, which that manager does not load.
+    """
+    asks = transfer.asks_for_transfer(case)
+    if asks and (release.shedder or release.placer):
+        raise Unsupported(f"{transfer.SHEDDER} decides the case, and not the class of strategy=")
+    return asks
+
+
 def select(release: Release, case: Case) -> Answer:
     """Return the bundles that the admin client is asked to unload, in order."""
-    if transfer.asks_for_transfer(case):
+    if _asks_for_transfer(release, case):
         [unload] = transfer.unloads(release, case, [{"minutes": 0, **case}], latest_clock())
         return {"unload": unload}
     with _ConsecutiveCycles(release, case, case["brokers"]) as row:
@@ -75,7 +86,7 @@ def select(release: Release, case: Case) -> Answer:
 def cycles(release: Release, case: Case) -> Answer:
     """Return the unloads of consecutive cycles on one manager with one strategy."""
     seen = case["cycles"]
-    if transfer.asks_for_transfer(case):
+    if _asks_for_transfer(release, case):
         found = transfer.unloads(release, case, seen, latest_clock())
         return {"cycles": [{"unload": unload} for unload in found]}
     with _ConsecutiveCycles(release, case, seen[0]["brokers"]) as row:

@@ -121,3 +121,21 @@ def test_an_overload_shedder_without_the_margin_breaks_the_rule_about_it(judged)
     status, found, _ = judged("NoMargin", ",as=OverloadShedder")
     assert status == 1
     assert "OVERLOAD-02" in found["fail"]
+
+
+@pytest.mark.parametrize("strategy", [None, "TransferShedder"])
+def test_a_class_is_not_asked_what_the_extensible_load_manager_decides(strategy):
+    impl = "org.apache.pulsar.broker.loadbalance"
+    manager = f"{impl}.extensions.ExtensibleLoadManagerImpl"
+    broker = {"cpu": {"usage": 90, "limit": 100}, "bundles": []}
+    case = {
+        "strategy": strategy,
+        "settings": {"loadManagerClassName": manager},
+        "brokers": {"b1": broker, "b2": {**broker, "cpu": {"usage": 10, "limit": 100}}},
+        "bundles": {},
+        "recentlyUnloaded": {},
+    }
+    own = f"pulsar:4.2.4,strategy={impl}.impl.ThresholdShedder,as=ThresholdShedder"
+    with connect(own, "documented-4.2", {}) as connection:
+        [answer] = connection.ask("shed.select", [case])
+    assert "TransferShedder decides the case, and not the class" in answer["unsupported"]
