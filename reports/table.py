@@ -295,22 +295,34 @@ def _absent(names: Mapping[ImplementationKey, str], verdicts: Iterable[Line]) ->
 
 
 def _other_verdicts(
-    names: Mapping[ImplementationKey, str], profiles: Sequence[str], verdicts: Iterable[Line]
+    names: Mapping[ImplementationKey, str], profiles: Sequence[str], verdicts: Sequence[Line]
 ) -> Iterator[str]:
-    """Yield lines about each verdict other than a pass. Rules with equal reasons share a line,
-    except deviations.
+    """Yield lines about each verdict other than a pass, and about rules that are not judged because
+    a reading is assumed, in areas with other verdicts.
+
+    Rules with equal reasons share a line, except deviations.
     """
+    judged = {_place(line) for line in verdicts if word_of(line) != "not_applicable"}
     groups: dict[tuple[str, str, str, str], list[str]] = defaultdict(list)
     for line in verdicts:
         word = word_of(line)
-        if word in ("pass", "not_applicable"):
+        assumed = _reason(line).endswith(ASSUMED_REASON) and _place(line) in judged
+        if word == "pass" or (word == "not_applicable" and not assumed):
             continue
         name = names[line["implementation"], line["profile"]]
         by = f"{name}, {line['profile']}" if len(profiles) > 1 else name
         apart = line["rule"] if word == "known_deviation" else ""
         groups[by, word, _reason(line), apart].append(line["rule"])
     for (by, word, why, _), rules in groups.items():
-        yield from paragraph(f"  {WORDS[word]}: {_few(rules)} ({by}): {why}", 4, "")
+        label, hint = WORDS[word], ""
+        if word == "not_applicable":
+            label, hint = "not judged", "; --reading chooses another"
+        yield from paragraph(f"  {label}: {_few(rules)} ({by}): {why}{hint}", 4, "")
+
+
+def _place(line: Line) -> tuple[str, str, str]:
+    """Return the implementation, the profile and the area of a verdict."""
+    return line["implementation"], line["profile"], line["rule"].partition("-")[0]
 
 
 def _reason(line: Line) -> str:

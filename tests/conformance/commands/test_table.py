@@ -181,6 +181,21 @@ def test_an_open_reading_is_no_reason_where_the_strategy_is_not_offered():
     assert assumed in "\n".join(shown(["mine 1"], ["documented-3.0"], others))
 
 
+def test_rules_of_a_judged_area_that_an_assumed_reading_leaves_out_are_named():
+    why = "threshold-order is undecided, so any is assumed"
+    verdicts = [
+        verdict("THRESHOLD-01", "mine"),
+        *(
+            verdict(f"THRESHOLD-{number}", "mine", word="not_applicable", why=why)
+            for number in (12, 13)
+        ),
+        verdict("SHED-05", "mine", word="not_applicable", why="it follows x=a, not b"),
+    ]
+    told = " ".join(" ".join(shown(["mine"], ["documented-3.0"], verdicts)).split())
+    assert f"not judged: THRESHOLD-12, THRESHOLD-13 (mine): {why}; --reading chooses" in told
+    assert "not judged: SHED" not in told
+
+
 def test_a_long_line_about_a_verdict_is_wrapped():
     failure = {"case_file": ".conformance/cases/shed.select/88103bf2b639.json"}
     name = "pulsar+BusiestShedder 4.0.7"
