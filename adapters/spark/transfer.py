@@ -50,8 +50,8 @@ NUMBERS = (
 SETTINGS = (*NUMBERS, TRANSFER_ENABLED, WITH_POLICIES, EXCLUDED, MANAGER)
 
 LIST_COMMA = r"\s*,\s*"
-"""What separates the entries of a list in a setting, as a regular expression; a broker takes no
-notice of spaces around them.
+"""Regular expression of a comma in a setting with a list, with the spaces around it, which a broker
+ignores.
 """
 
 PAST_SCHEMA = "struct<hits double, since map<string, double>>"

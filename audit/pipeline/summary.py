@@ -44,7 +44,7 @@ LISTED_FAULTS_PER_RULE = 100
 """Number of faults of each rule that the summary lists."""
 
 FAULT_FIELDS = ("rule", "verdict", "cluster", "cycle", "evidence", "note", "follows")
-"""What the summary has of each fault."""
+"""Fields of each fault in the summary."""
 
 MAX_EVIDENCE_LENGTH = 2000
 """Maximum length of evidence; longer evidence is abridged."""

@@ -21,7 +21,6 @@ from pulsar_conformance.reference.cluster import RATE_FIELDS
 from pulsar_conformance.reference.context import Value
 from pulsar_conformance.reference.shedding import STRATEGY
 from pulsar_conformance.reference.splitting import BY_RATES
-from pulsar_conformance.specs.judged import version_of_released
 from pulsar_conformance.specs.text import as_sentence, counted, enumerated
 
 Defaults = Mapping[str, Value]
@@ -222,7 +221,7 @@ def _named(trial: Trial) -> Iterator[str]:
                     yield name
 
 
-def profile_of(example: Example, trial: Trial) -> str:
+def first_profile_of(example: Example, trial: Trial) -> str:
     """Return the first profile that judges a rule of the example and can answer its questions."""
     bundled = specs.load()
     judging = [
@@ -236,6 +235,8 @@ def profile_of(example: Example, trial: Trial) -> str:
 
 def comparison_by_hand(example: Example, possible: Sequence[Sequence[Answer]], model: Model) -> str:
     """Return sentences that compare all answers that a model may give with those by hand."""
+    from pulsar_conformance.specs.judged import version_of_released  # only used to explain
+
     other = _difference(example, model)
     if example.allowed is None:
         why = f"{other}." if other else example.judged_by_rules
@@ -272,7 +273,7 @@ def _difference(example: Example, model: Model) -> str:
         return f"it holds only by the documents before {since}"
     if known.profile(profile).released:
         return ""
-    first = profile_of(example, Trial.asking(example.questions))
+    first = first_profile_of(example, Trial.asking(example.questions))
     names = enumerated([*_other_defaults(example, first, profile)])
     return f"by hand, {names} has the default of {first}, not of {profile}" if names else ""
 

@@ -338,7 +338,7 @@ def slightly_uneven(random: Random) -> Loads:
     return dict(zip(broker_names(random, count), loads, strict=True)), {TRANSFER_TARGET: target}
 
 
-def underloaded(random: Random) -> Loads:
+def underloaded_levels(random: Random) -> Loads:
     """Return loads and settings; the first load is below the underload limit, often slightly."""
     share = random.choice((JUST_BELOW, random.uniform(0.6, 0.95), random.uniform(0.6, 0.95)))
     return _near_the_underload_limit(random, share)
@@ -360,7 +360,7 @@ def _near_the_underload_limit(random: Random, share: float) -> Loads:
     return loads, {TRANSFER_TARGET: target}
 
 
-def overloaded(random: Random) -> Loads:
+def overloaded_levels(random: Random) -> Loads:
     """Return loads and settings; the last load is above the threshold and far above the mean."""
     return _one_far_above(random, random.choice((JUST_BELOW, *[random.uniform(0, 0.95)] * 4)))
 

@@ -14,8 +14,8 @@ from pulsar_conformance.conformance.cases.deviations import known_failure_lines
 from pulsar_conformance.conformance.cases.effects import STRATEGY
 from pulsar_conformance.conformance.cases.legality import (
     comparison_by_hand,
+    first_profile_of,
     history_notes,
-    profile_of,
     strategy_notes,
     traffic_notes,
     unsampled_notes,
@@ -251,7 +251,7 @@ def _check_focus(place: str, trial: Trial, focus: Focus) -> None:
 def provided_example(example: Example, settings: Mapping[str, Any]) -> ProvidedQuestions:
     """Return an example's questions with changed settings, and with its profile and readings."""
     trial = with_settings(Trial.asking(example.questions), settings)
-    profile = profile_of(example, trial)
+    profile = first_profile_of(example, trial)
     return ProvidedQuestions(example.id, trial, profile, example.readings)
 
 
@@ -269,7 +269,7 @@ def example_lines(example: Example, options: ExplainOptions) -> Iterator[str]:
     """
     own = Trial.asking(example.questions)
     trial = with_settings(own, options.settings)
-    profile = options.profile or profile_of(example, trial)
+    profile = options.profile or first_profile_of(example, trial)
     specs.load().check_open(profile, _other_readings(options.readings, example.readings))
     asked = Model(profile, {**example.readings, **options.readings})
     model, taken = with_release_defaults(trial, asked)

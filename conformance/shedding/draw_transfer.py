@@ -146,13 +146,13 @@ def without_traffic(random: Random) -> Json:
 
 def underloaded(random: Random) -> Json:
     """Return a cycle with an underloaded broker and a small deviation."""
-    loads, settings = loading.underloaded(random)
+    loads, settings = loading.underloaded_levels(random)
     return {"settings": settings, **cluster(random, loads)}
 
 
 def overloaded_broker(random: Random) -> Json:
     """Return a cycle with an overloaded broker and a small deviation."""
-    loads, settings = loading.overloaded(random)
+    loads, settings = loading.overloaded_levels(random)
     return {"settings": settings, **cluster(random, loads)}
 
 
