@@ -141,6 +141,7 @@ def test_an_unload_that_only_the_release_would_not_have_made_is_counted(audited)
     assert (
         "1 cycle in which a broker shed bundles although released-3.0 would have unloaded none of "
         "its bundles; no rule of released-3.0 forbids that first in smoothed at "
-        "2026-11-20T10:06:00Z: a/b/0x00000000_0x10000000 of b1:8080 see --broker b1:8080 --at "
+        "2026-11-20T10:06:00Z: a/b/0x00000000_0x10000000 of b1:8080 "
+        "see --cluster smoothed --broker b1:8080 --at "
         "2026-11-20T10:06:01.2Z"
     ) in found["text"]
