@@ -2,9 +2,6 @@
 even if no rule is broken.
 """
 
-import json
-from datetime import timedelta
-
 import pytest
 
 pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
@@ -13,7 +10,7 @@ from pulsar_conformance.audit.pipeline.plan import AuditPlan
 from pulsar_conformance.audit.pipeline.report import Counterfactual, ReportOptions, write_audit
 from pulsar_conformance.audit.pipeline.report_text import difference_lines, overall_verdict
 from pulsar_conformance.audit.verdicts.missing_settings import NOT_RECORDED
-from standins.exported import START, report, stamp
+from standins.exported import history_lines, report
 from standins.sparks import spark
 
 pytestmark = pytest.mark.spark
@@ -70,12 +67,8 @@ def history(strategy, factor, usages):
 @pytest.fixture(scope="module")
 def audited(spark, tmp_path_factory):
     folder = tmp_path_factory.mktemp("omissions")
-    lines = [
-        json.dumps({"cluster": cluster, "at": stamp(START + timedelta(minutes=at)), **one})
-        for cluster, how in CLUSTERS.items()
-        for at, one in history(*how)
-    ]
-    (folder / "history.jsonl").write_text("\n".join(lines) + "\n")
+    each = (history_lines(cluster, history(*how)) for cluster, how in CLUSTERS.items())
+    (folder / "history.jsonl").write_text("".join(each))
     plan, out = AuditPlan.of("released-3.0", by_documents_too=True), str(folder / "audit")
     none, how = Counterfactual({}, None), ReportOptions(quiet=True)
     found, report_lines = write_audit(

@@ -1,7 +1,6 @@
 """Histories are judged by the release of their brokers, whatever data they were imported from."""
 
 import json
-from datetime import timedelta
 from types import MappingProxyType
 
 import pytest
@@ -20,8 +19,8 @@ from pulsar_conformance.conformance.commands.main import main
 from standins.exported import (
     LOGGED,
     PLANNED,
-    START,
     curl_folder,
+    history_lines,
     one_object,
     own_records,
     report,
@@ -101,11 +100,8 @@ def audited(spark, tmp_path_factory):
         words = ["--conf", str(conf), "--cluster", name, "--output", str(history / name)]
         assert main(["import", *sources, *words]) == 0
     for cluster, strategy in (("threshold", "ThresholdShedder"), ("averaged", "AvgShedder")):
-        lines = [
-            json.dumps({"cluster": cluster, "at": stamp(START + timedelta(minutes=at)), **one})
-            for at, one in measured(cluster, strategy)
-        ]
-        (history / f"{cluster}.jsonl").write_text("\n".join(lines) + "\n")
+        lines = history_lines(cluster, measured(cluster, strategy))
+        (history / f"{cluster}.jsonl").write_text(lines)
     profile = profile_of_history(spark.session, str(history))
     plan, out = AuditPlan.of(profile, by_documents_too=True), str(folder / "audit")
     how = ReportOptions(quiet=True)
@@ -181,11 +177,8 @@ def test_the_documents_of_2_10_demand_that_an_overloaded_broker_sheds(spark, tmp
     """The documents demand shedding under any strategy, here ThresholdShedder."""
     history, out = tmp_path / "history", str(tmp_path / "audit")
     history.mkdir()
-    lines = [
-        json.dumps({"cluster": "hot", "at": stamp(START + timedelta(minutes=at)), **one})
-        for at, one in measured("hot", "ThresholdShedder", {**USAGES, "b206": 95})
-    ]
-    (history / "hot.jsonl").write_text("\n".join(lines) + "\n")
+    events = measured("hot", "ThresholdShedder", {**USAGES, "b206": 95})
+    (history / "hot.jsonl").write_text(history_lines("hot", events))
     plan, how = AuditPlan.of("documented-2.10"), ReportOptions(quiet=True)
     write_audit(spark.session, str(history), out, plan, Counterfactual({}, None), how)
     rows = spark.session.read.parquet(f"{out}/verdicts").where("rule = 'SHED-08'").collect()

@@ -15,7 +15,7 @@ import pytest
 pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
 
 from pulsar_conformance.conformance.commands.main import main
-from standins.exported import START, report, stamp
+from standins.exported import START, history_lines, report, stamp
 from standins.sparks import CORES, spark
 
 pytestmark = pytest.mark.spark
@@ -55,11 +55,8 @@ def records():
 @pytest.fixture(scope="module")
 def history(tmp_path_factory):
     folder = tmp_path_factory.mktemp("reported")
-    lines = [
-        json.dumps({"cluster": "eu", "at": stamp(START + timedelta(minutes=at)), **one})
-        for at, one in sorted(records(), key=lambda one: one[0])
-    ]
-    (folder / "history.jsonl").write_text("\n".join(lines) + "\n")
+    events = sorted(records(), key=lambda one: one[0])
+    (folder / "history.jsonl").write_text(history_lines("eu", events))
     return folder
 
 

@@ -3,7 +3,6 @@ another by an action has a verdict for each, an unload for an idle broker is jud
 an unload that only the release would not have made is counted.
 """
 
-import json
 from datetime import timedelta
 
 import pytest
@@ -12,7 +11,7 @@ pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
 
 from pulsar_conformance.audit.pipeline.plan import AuditPlan
 from pulsar_conformance.audit.pipeline.report import Counterfactual, ReportOptions, write_audit
-from standins.exported import START, report, stamp
+from standins.exported import START, history_lines, report
 from standins.sparks import spark
 
 pytestmark = pytest.mark.spark
@@ -71,12 +70,8 @@ def audited(request, spark, tmp_path_factory):
     The summary has the report as `text`.
     """
     folder = tmp_path_factory.mktemp("sides")
-    lines = [
-        json.dumps({"cluster": cluster, "at": stamp(START + timedelta(minutes=at)), **one})
-        for cluster, how in CLUSTERS.items()
-        for at, one in history(*how)
-    ]
-    (folder / "history.jsonl").write_text("\n".join(lines) + "\n")
+    each = (history_lines(cluster, history(*how)) for cluster, how in CLUSTERS.items())
+    (folder / "history.jsonl").write_text("".join(each))
     plan, out = AuditPlan.of(request.param), folder / "audit"
     none, how = Counterfactual({}, None), ReportOptions(quiet=True)
     found, report_lines = write_audit(

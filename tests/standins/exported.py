@@ -59,6 +59,14 @@ def lines(records):
     return "".join(f"{json.dumps(one)}\n" for one in records)
 
 
+def history_lines(cluster, events):
+    """Return events of a cluster, each with its minutes since the start, in the suite's format."""
+    return lines(
+        {"cluster": cluster, "at": stamp(START + timedelta(minutes=at)), **one}
+        for at, one in events
+    )
+
+
 LOGGED = (
     "ModularLoadManagerImpl - [ThresholdShedder] Unloading bundle: "
     f"{BUNDLES[0]} from broker b1:8080 to dest broker b2:8080"
