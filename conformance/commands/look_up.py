@@ -66,12 +66,14 @@ def _found(known: Specs, pattern: str) -> Sequence[Rule]:
 
     Errors: `UnknownName` if there is no such word either.
     """
-    if not any(fnmatchcase(name, pattern) for name in known.rules):
+    try:
+        return known.rules_matching(pattern)
+    except UnknownName:
         word = pattern.casefold()
         texts = ((one, f"{one.title} {one.statement}".casefold()) for one in known.rules.values())
         if found := [one for one, text in texts if word in text]:
             return found
-    return known.rules_matching(pattern)
+        raise
 
 
 def _rule_arguments(parser: argparse.ArgumentParser) -> None:

@@ -123,7 +123,7 @@ def _changes_of_classes(now: SettingsRead, upgraded: SettingsRead) -> Iterator[s
     named = {*now.values, *(one.name for one in now.unused)}
     default = STRATEGY not in named and not has_setting(broker_settings()[STRATEGY], now.version)
     if after.manager == STOPPED != before.manager:
-        yield f"{_not_starting(now)}: {after.problem}"
+        yield f"{_not_starting(now.reasons_not_to_start())}: {after.problem}"
     elif after.manager != before.manager and before.manager != STOPPED:
         yield f"the {after.manager} load manager runs instead of the {before.manager} one{why}"
     elif after.manager != before.manager:
@@ -137,9 +137,11 @@ def _changes_of_classes(now: SettingsRead, upgraded: SettingsRead) -> Iterator[s
                 yield f"{short_value(new)} {runs} instead of {short_value(old)}{why}"
 
 
-def _not_starting(now: SettingsRead) -> str:
-    """Return the start of a sentence on what keeps the broker from starting after an upgrade."""
-    already = now.reasons_not_to_start()
+def _not_starting(already: Mapping[str, str]) -> str:
+    """Return the start of a sentence on what keeps the broker from starting after an upgrade.
+
+    `already` has the reasons why it does not start before.
+    """
     return f"the broker {'does not start for another reason' if already else 'no longer starts'}"
 
 
@@ -154,8 +156,9 @@ def _changes_of_effects(now: SettingsRead, upgraded: SettingsRead) -> Iterator[s
     stopped = will.manager == STOPPED and not upgraded.similar_classes()
     culprits = {now.running().culprit, will.culprit, *upgraded.similar_classes()}
     stopping = upgraded.reasons_not_to_start()
-    for name in stopping.keys() - now.reasons_not_to_start().keys() - {will.culprit}:
-        yield f"{_not_starting(now)}: {name}: {stopping[name].rpartition(', so ')[0]}"
+    already = now.reasons_not_to_start()
+    for name in stopping.keys() - already.keys() - {will.culprit}:
+        yield f"{_not_starting(already)}: {name}: {stopping[name].rpartition(', so ')[0]}"
         culprits.add(name)
     once = " once the broker starts" if stopping else ""
     if stopped:

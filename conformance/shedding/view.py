@@ -376,9 +376,9 @@ class LoadsOfCycle:
             return False
         least, most = min(self.load.values()), max(self.load.values())
         share = (most - least) / 2 / most * (1 - SHARE) if most else ZERO
-        idle = {name for name, one in self.load.items() if near(one, least)}
+        takers = {name for name, one in self.load.items() if near(one, least)}
         busy = (self.cycle.brokers[name] for name, one in self.load.items() if near(one, most))
-        return not idle & named_in_policies(self.cycle.case) and all(
+        return not takers & named_in_policies(self.cycle.case) and all(
             self._has_small_bundle(broker, share) for broker in busy
         )
 
