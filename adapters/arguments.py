@@ -24,7 +24,7 @@ LINE_OF_RELEASES = re.compile(r"v?(\d+\.\d+)(?:\.[xX*]?)?")
 """Pattern of a release line, such as 4.2 or 4.2.x."""
 
 WHOLE_VERSION = re.compile(r"v?\d+\.\d+\.\d+(?:[.+_-][\w.+-]+)?")
-"""Pattern of a version with all numbers, such as 4.2.4, 5.0.0-M1 or a vendor's 4.2.4.1."""
+"""Pattern of a complete version, such as 4.2.4, 5.0.0-M1 or a vendor's 4.2.4.1."""
 
 ADAPTER_HELP = (
     "an implementation: reference, spark, sample:java, sample:javascript, sample:go, 'exec:COMMAND "
@@ -73,8 +73,8 @@ def released_version(text: str) -> str:
     """Return the version of Pulsar that a text such as 3.0, 3.0.x or 3.0.7 means.
 
     A release line such as 3.0 means the newest examined version of that line; a note says which
-    version that is. Errors: `argparse.ArgumentTypeError` for text that is neither a line nor a
-    version.
+    version that is. Errors: `argparse.ArgumentTypeError` for text that is neither a release line
+    nor a version.
     """
     from pulsar_conformance.specs.judged import newest_of_line
 
@@ -119,7 +119,7 @@ def add_judging_options(
 ) -> None:
     """Add `--judge-by`, `--reading` and `--time-limit`.
 
-    If `default` is None, the default profile is the one that the case files name.
+    If `default` is None, the case files name the default profile.
     """
     usual = "%(default)s" if default else f"the one that the files name, or {DEFAULT_PROFILE}"
     add_profile(
@@ -213,8 +213,8 @@ def readings_in_arguments(args: argparse.Namespace) -> dict[str, str]:
 def profile_and_readings(args: argparse.Namespace) -> tuple[str, dict[str, str]]:
     """Return the profile, and the alternative of every reading.
 
-    Each alternative is the one that an argument gives, or else the profile's default. Errors: the
-    same as those of `readings_in_arguments`.
+    An alternative that an argument gives replaces the profile's default. Errors: the same as those
+    of `readings_in_arguments`.
     """
     given = readings_in_arguments(args)
     return args.profile, {**load().default_readings(args.profile), **given}

@@ -39,9 +39,7 @@ FIELDS_OF_SAVED_CASES = frozenset({"profile", "readings", "rule", "ways"})
 """Fields that the suite adds to saved cases; they are not part of the question."""
 
 FIRST_SIGNAL_STATUS = 128
-"""The exit status of a process that a signal ended is this number plus the signal's number, as in a
-shell.
-"""
+"""Difference between the exit status of a process killed by a signal and the signal's number."""
 
 
 @dataclass
@@ -55,9 +53,7 @@ class QuestionGroup:
 
 
 def questions_in_value(number: int, found: JSON) -> Iterator[tuple[str, JSON] | BadLine]:
-    """Yield each question in a parsed value as operation and case; a `BadLine` for any other
-    part.
-    """
+    """Yield operation and case of each question in a JSON value; a `BadLine` for any other part."""
     asked = parts(found)
     if asked is None:
         yield BadLine(number, why_no_question(found) or f"it is not of the form {FORM}")
@@ -118,14 +114,14 @@ def group_questions(lines: Iterable[bytes], size: int) -> Iterator[QuestionGroup
 
 
 MissingSettingFinder = Callable[[str, JSON], str]
-"""Function that returns the name of a required setting that a case lacks, with the reason.
+"""Function that returns the name of a required setting missing from a case, with the reason.
 
 It returns an empty string if no required setting is missing.
 """
 
 
 def missing_setting_finder(profile: str, readings: Mapping[str, str]) -> MissingSettingFinder:
-    """Return a function that names a required setting that a case lacks.
+    """Return a function that finds a required setting missing from a case.
 
     A setting is required if the profile documents no default for it.
     """
@@ -153,10 +149,10 @@ def ask_lines(
 ) -> int:
     """Print one output line per question, in order; return the number of invalid questions.
 
-    For an invalid line, an object with an `error` is printed, and also for a case that failed and
-    that lacks a required setting according to `lacks`. These errors are reported on standard error,
-    too, and so are settings that neither a release nor a document has. If the implementation cannot
-    answer, the answers so far are printed, and AdapterError is raised.
+    The line is an object with `error` if the question is invalid, or if its case failed and `lacks`
+    finds a required setting missing. Standard error gets these errors, and notes on unknown
+    settings. If the implementation cannot answer, the answers so far are printed, and AdapterError
+    is raised.
     """
     bad = 0
     noted: set[str] = set()
@@ -268,8 +264,7 @@ def _positive(text: str) -> int:
 
 @contextmanager
 def _ending_children_on_sigterm() -> Iterator[None]:
-    """End the interpreter on SIGTERM within the block, as by `sys.exit`, so that it ends its
-    children.
+    """Within the block, let SIGTERM call `sys.exit`, so that child processes are ended, too.
 
     A child that waits for a debugger would not notice that its input has ended.
     """

@@ -45,7 +45,9 @@ is held by another process.
 
 
 class ChildError(Exception):
-    """Raised if a child process is unusable; `problem` says what it did, `hint` what to do."""
+    """Raised if a child process is unusable; `problem` says what the process did; `hint` says what
+    the user can do.
+    """
 
     def __init__(self, problem: str, hint: str = "") -> None:
         super().__init__(problem)

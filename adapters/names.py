@@ -53,11 +53,11 @@ def name_format_lines(width: int = WIDTH) -> Iterator[str]:
 def connect(
     name: str, profile: str, readings: Mapping[str, str], limits: Limits | None = None
 ) -> Connection:
-    """Connect to the implementation with this name, and exchange hello.
+    """Connect to the implementation with this name, and exchange `hello` messages.
 
-    Hello informs the implementation that `profile` and `readings` will be used to judge it. Errors:
-    `AdapterError` if the implementation cannot be used, and `UnknownName` if the reference model
-    has no such profile or reading.
+    The suite's `hello` tells the implementation the profile and readings by which it will be
+    judged. Errors: `AdapterError` if the implementation cannot be used, and `UnknownName` if the
+    reference model has no such profile or reading.
     """
     check_name(name)
     kind, _, rest = name.partition(":")

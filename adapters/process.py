@@ -226,7 +226,7 @@ _ADVICE_BY_CODE = {
     "adapter": "this is a defect of the suite's own adapter; report it with the case",
     "internal": "the object raised this exception; its traceback follows",
 }
-"""Advice about error messages of `python_host`; the others say themselves what to do."""
+"""Advice on error messages of `python_host`, by code; messages with other codes need no advice."""
 
 _SHAPE = (
     'a reply is {"id": N, "answers": [...]} or {"id": N, "error": {"code": ..., "message": ...}}'

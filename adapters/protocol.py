@@ -129,7 +129,7 @@ def json_line(message: JSON) -> bytes:
 
 def _encode_field(value: JSON) -> bytes:
     """Format a field of a message. The elements of a list are encoded separately, so that only
-    those that orjson cannot encode take the slow path.
+    elements that orjson cannot encode take the slow path.
     """
     return b"[" + b",".join(map(_encode, value)) + b"]" if type(value) is list else _encode(value)
 
@@ -203,12 +203,12 @@ class TextPlace:
 
 
 def parse_line(text: str | bytes) -> JSON:
-    """Parse one line of JSON. Errors: `NotJSON`, which duplicate keys and NaN also raise."""
+    """Parse one line of JSON. Errors: `NotJSON`, also for duplicate keys and NaN."""
     return parse_json(text)
 
 
 def parse_json(text: str | bytes, place: TextPlace | None = None) -> JSON:
-    """Parse JSON. Errors: `NotJSON`, which duplicate keys and NaN also raise.
+    """Parse JSON. Errors: `NotJSON`, also for duplicate keys and NaN.
 
     If `place` says where the text begins in its file, an error gives the line and column in the
     file. Otherwise, it gives the position in the text.

@@ -22,7 +22,7 @@ from pulsar_conformance.adapters.protocol import JSON, PROTOCOL, json_line, json
 
 
 class Host:
-    """Hosts one object, which is created when hello brings the profile and the readings."""
+    """Hosts one object, created when the `hello` message gives the profile and the readings."""
 
     def __init__(self, spec: str) -> None:
         self._spec = spec

@@ -29,7 +29,7 @@ class BadLine(UserError):
 
 @dataclass(frozen=True)
 class InputLine:
-    """A line of the input, or what remains of the line after a value, with its position."""
+    """A line of the input, or the rest of a line after a value, with its position."""
 
     number: int
     text: bytes

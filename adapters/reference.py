@@ -25,9 +25,7 @@ ALGORITHMS = (
 
 
 def _if_documented(model: Model, setting: str, name: str) -> tuple[str, ...]:
-    """Return a tuple with `name`; return an empty one if the profile does not document the
-    setting.
-    """
+    """Return a tuple of `name`, or an empty tuple if the profile does not document the setting."""
     return (name,) if setting in model.defaults else ()
 
 

@@ -13,14 +13,14 @@ from multiprocessing.util import Finalize
 from pulsar_conformance.adapters.errors import AdapterError
 
 PROCESSES = 2
-"""Number of processes. Each connects to all implementations, and may start a Java process."""
+"""Number of processes, each of which connects to all implementations and may start Java."""
 
 Work = Callable[[str], str]
 
 Begin = Callable[[], AbstractContextManager[Work]]
 """Function that is called once in each process and returns a context manager.
 
-Entering the context gives the function to apply to inputs; it is left after the last input.
+Entering the context returns the function to apply to inputs; the context ends after the last input.
 """
 
 

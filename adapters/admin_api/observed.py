@@ -10,9 +10,7 @@ Owner = tuple[str, int]
 """The broker that owns a bundle, and the number of the transaction that acquired the bundle."""
 
 LastKnownOwner = tuple[str, int | None]
-"""Like `Owner`, but the transaction is None for a part of a split bundle, which the owner of the
-bundle is assumed to own.
-"""
+"""Like `Owner`; for a part of a split bundle, the owner is assumed and the transaction is None."""
 
 
 class EventDeclined(Exception):
@@ -105,9 +103,9 @@ class ObservedBundles:
     def observe(
         self, namespaces: Iterable[str], step: ObservedStep, reason: Callable[[str], str | None]
     ) -> bool:
-        """Observe the cluster, and record in `step` what has changed; return True if anything has.
+        """Observe the cluster, and record the changes in `step`; return True if anything changed.
 
-        `reason` returns why a bundle was unloaded, or None if that is unknown.
+        `reason` returns why a bundle was unloaded, or None if the reason is unknown.
         """
         spaces = list(namespaces)
         before = dict(self.held)
@@ -133,7 +131,7 @@ class ObservedBundles:
     def _read_consistently(
         self, spaces: Iterable[str]
     ) -> tuple[dict[str, list[str]], dict[str, Owner]]:
-        """Return the bundle ranges of each namespace, and the owners, as they were at one moment.
+        """Return each namespace's bundle ranges and the bundles' owners, all at the same moment.
 
         During a split, the bundle and its parts can be locked at the same time. A lock outside the
         present ranges of its namespace is therefore ignored.

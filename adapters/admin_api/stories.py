@@ -45,9 +45,7 @@ class StoryPlayer(ABC):
     EVENTS: ClassVar[frozenset[str]] = frozenset(
         {"namespace", "topic", "setting", "domain", "group", "unload", "split"}
     )
-    """The kinds of events that requests alone can play; each is played by the method of the same
-    name.
-    """
+    """Kinds of events that need only admin requests; the method of the same name plays each."""
 
     def __init__(self, cluster: ObservableCluster) -> None:
         self.observed = ObservedBundles(cluster)
@@ -228,7 +226,7 @@ class StoryPlayer(ABC):
 
     @abstractmethod
     def wait_for_release(self, parts: Collection[str]) -> None:
-        """Wait until the owner of a split bundle has released these parts, except those that it
+        """Wait until the owner of a split bundle has released these parts, except the parts that it
         keeps.
         """
 

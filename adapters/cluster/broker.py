@@ -72,7 +72,7 @@ class LiveBroker:
 
     @property
     def known_leader(self) -> str | None:
-        """The registered name, `host:port`, of the broker that this one considers the leader."""
+        """The registered name, `host:port`, of the broker that this broker considers the leader."""
         leader = self.service.getLeaderElectionService().getCurrentLeader()
         if not leader.isPresent():
             return None

@@ -82,7 +82,7 @@ class LiveCluster:
         brokers: Sequence[LiveBroker | SeparateBroker],
         crashed: Iterable[LiveBroker],
     ) -> Metadata:
-        """Return the same metadata store once it is empty, or a new one if the brokers do not stop
+        """Clear the metadata store and return it; return a new store if the brokers do not stop
         cleanly.
         """
         for broker in crashed:

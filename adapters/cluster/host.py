@@ -103,9 +103,7 @@ class ClusterHost:
         profile: str,  # noqa: ARG002  known since the start
         readings: Mapping[str, str],  # noqa: ARG002  a cluster has its own
     ) -> dict[str, Any]:
-        """Return the answer to hello, including the operations, the stubs and the neutralized
-        settings.
-        """
+        """Return the reply to `hello`, including operations, stubs and neutralized settings."""
         from pulsar_conformance.adapters.cluster.decisions import NOT_ASKABLE, QUICK_DECISIONS
         from pulsar_conformance.adapters.cluster.standins import NEUTRAL, STANDINS
         from pulsar_conformance.adapters.pulsar.operations import shedding, splitting

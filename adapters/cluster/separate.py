@@ -50,7 +50,7 @@ class SeparateBroker:
 
     @property
     def known_leader(self) -> str | None:
-        """The registered name of the broker that this one considers the leader."""
+        """The registered name of the broker that this broker considers the leader."""
         found: str | None = self._child.ask("broker", "known_leader")
         return found
 

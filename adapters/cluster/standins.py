@@ -49,7 +49,7 @@ STANDINS: Mapping[str, str] = {
     "Clients": "each topic in use is looked up after each event, over HTTP; a client that "
     "lost its broker also looks it up by itself",
 }
-"""The reason why each stub is allowed, by the class or part that it replaces."""
+"""The reason why each stub is allowed, by the class or part that the stub replaces."""
 
 NEUTRAL: Mapping[str, tuple[float, str]] = {
     "loadBalancerMemoryResourceWeight": (0, "the heap is that of the JVM in which all brokers run"),

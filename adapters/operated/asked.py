@@ -20,7 +20,7 @@ NOT_IN_CLUSTER = "this cluster can answer {} only for {}"
 
 
 class AnswerableQuestions:
-    """The questions that a cluster can answer, drawn from what it reports about itself."""
+    """The questions that a cluster can answer, built from its observed state."""
 
     def __init__(self, state: ClusterState, reader: Reader) -> None:
         self._state = state
@@ -32,7 +32,7 @@ class AnswerableQuestions:
         return tuple(dict.fromkeys(name for _, row in self._rows() for name, _ in row))
 
     def questions_by_rule(self) -> dict[str, tuple[Row, ...]]:
-        """Return, for each rule, the sequences of questions that test it."""
+        """Return, for each rule, the sequences of questions that test the rule."""
         found: dict[str, tuple[Row, ...]] = {}
         for rule, row in self._rows():
             found[rule] = (*found.get(rule, ()), row)
@@ -109,8 +109,8 @@ class AnswerableQuestions:
     def create(self, case: Mapping[str, Any]) -> JSON:
         """Return the boundaries of an existing namespace that has the requested number of bundles.
 
-        If there are several, prefer one whose boundaries do not cover all hashes, because it
-        reveals a fault.
+        If several namespaces have this number, prefer a namespace whose boundaries leave out some
+        hashes, because it reveals a fault.
         """
         having = {
             space: cuts

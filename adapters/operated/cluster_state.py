@@ -55,9 +55,7 @@ class ClusterState:
         return self.look.sight
 
     def managers(self) -> dict[str, str]:
-        """Return each broker's load manager, as far as the format of the broker's load report shows
-        it.
-        """
+        """Return the load manager of each broker whose load report has a known format."""
         shapes = {broker: report_manager(report) for broker, report in self.look.reports.items()}
         return {broker: manager for broker, manager in shapes.items() if manager is not None}
 

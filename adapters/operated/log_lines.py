@@ -19,7 +19,7 @@ CONTEXT = ("contextMap", "mdc", "context", "attributes")
 """Fields of a JSON log line that may contain the line's attributes as an object."""
 
 WRAPPED = "log"
-"""Field that contains a line, or a part of it, in a JSON object that Docker wrote."""
+"""Field of a JSON object written by Docker that contains a log line, or a part of a long line."""
 
 LARGEST_PART = 16 * 1024
 """Number of bytes at which Docker divides a line into several JSON objects."""
@@ -32,20 +32,20 @@ ATTRIBUTE = re.compile(r"(\w+)=(.*?)(?=, \w+=|$)")
 
 
 class LogLine(NamedTuple):
-    """A line of a log, with what can be read from it."""
+    """A line of a log, with its message, attributes and times."""
 
     number: int
     """Number of the line in its file, from 1."""
     text: str
     """The line as the broker wrote it."""
     message: str
-    """The message of a JSON line, or the whole text of any other."""
+    """The message of a JSON line; for any other line, its whole text."""
     attributes: Mapping[str, str]
     """The attributes of the message, and all fields of a JSON line."""
     times: tuple[str, ...] = ()
     """The fields of a JSON line that may contain its time, in the order of preference."""
     saved_at: str = ""
-    """The time at which Docker saved the line; empty if Docker did not."""
+    """The time at which Docker saved the line; empty if Docker did not save it."""
 
 
 def read_log_lines(lines: Iterable[str]) -> Iterator[LogLine]:
@@ -70,12 +70,12 @@ def is_log_line(document: Mapping[str, Any]) -> bool:
 
 
 def is_wrapped(document: Mapping[str, Any]) -> bool:
-    """True if a JSON object contains a line of a log in the way that Docker saves it."""
+    """True if a JSON object was written by Docker, with a log line in the field `WRAPPED`."""
     return isinstance(document.get(WRAPPED), str) and not any(one in document for one in MESSAGES)
 
 
 def _object_of(text: str) -> dict[str, Any]:
-    """Return the JSON object that a text consists of; empty if it does not."""
+    """Parse a text as a JSON object; return an empty object if the text is anything else."""
     if text.lstrip().startswith("{"):
         with suppress(NotJSON):
             written = parse_line(text.encode("utf-8", "replace"))
@@ -84,9 +84,9 @@ def _object_of(text: str) -> dict[str, Any]:
 
 
 def _written_in(line: str) -> dict[str, Any]:
-    """Return the JSON object of a log line, also after what a container's runtime precedes it with.
+    """Return the JSON object in a log line, also if a container runtime has put text before it.
 
-    Empty if there is none.
+    Return an empty object if the line contains no JSON message.
     """
     start = OBJECT.search(line)
     written = _object_of(line[start.start() :]) if start else {}

@@ -52,7 +52,7 @@ class Observation:
     sight: ObservedState
     reports: Mapping[str, Any]
     troubles: Mapping[str, str]
-    """The parts that could not be read, each with the reason."""
+    """The parts of the state that could not be read, each with the reason."""
 
 
 class ClusterObserver:
@@ -168,7 +168,7 @@ class ClusterObserver:
         return str(named) or None
 
     def _settings(self, leader: str | None) -> dict[str, Any]:
-        """Return the leader's effective settings, as far as they are documented."""
+        """Return the effective values of the leader's documented settings."""
         base = self._api.url_of(leader or self._known[0])
         reply = self._api.get(f"{ADMIN}/brokers/configuration/runtime", base)
         return documented_settings(reply)
@@ -258,5 +258,5 @@ def _sum_of_metric(samples: Iterable[Any], name: str) -> float:
 
 
 def _is_user_namespace(namespace: str) -> bool:
-    """True unless the namespace is one that brokers use themselves, such as `pulsar/HOST:PORT`."""
+    """True unless the namespace is for brokers' own use, as `pulsar/HOST:PORT` is."""
     return namespace.count("/") == 1 and ":" not in namespace

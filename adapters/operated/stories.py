@@ -260,7 +260,7 @@ def _group_events(brokers: int) -> list[JSON]:
 
 
 def _domain_events(brokers: list[str]) -> list[JSON]:
-    """Return events with two failure domains, then none, then the same two, then two that
+    """Return events that create two failure domains, remove both, create them again, and let them
     overlap.
     """
     north, south = brokers[: len(brokers) // 2], brokers[len(brokers) // 2 :]

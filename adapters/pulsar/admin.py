@@ -111,7 +111,7 @@ def _guard_stubs() -> Mapping[str, Any]:
 
 
 def wait_for(outcome: Java) -> None:
-    """Wait for a future. Errors: `Unanswered` if nothing can ever complete it."""
+    """Wait for a future. Errors: `Unanswered` if nothing can ever complete the future."""
     if outcome is None:
         return
     if not outcome.isDone():
@@ -141,9 +141,7 @@ def _is_wrapper(error: Java) -> bool:
 
 
 def _is_refusal(error: Java) -> bool:
-    """True for an error that means that the request is wrong: HTTP below 500, or an illegal
-    argument.
-    """
+    """True if an error blames the request: an HTTP status below 500, or an illegal argument."""
     kind = error.getClass()
     while kind is not None:
         name = str(kind.getSimpleName())

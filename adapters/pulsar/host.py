@@ -83,10 +83,9 @@ class ReleasedHost:
 
     # Every host is given a profile and readings, but a release needs neither.
     def hello(self, profile: str, readings: Mapping[str, str]) -> dict[str, Any]:  # noqa: ARG002  see above
-        """Return the answer to hello, including the operations and the neutralized settings.
+        """Return the reply to `hello`, including operations and neutralized settings.
 
-        No readings are declared. The options of a run choose the readings by which it is judged:
-        those of the documents, or those that `--characterize` finds.
+        The reply declares no readings, since the options of a run choose the readings to judge by.
         """
         release = self._release
         plugin = release.shedder or release.placer

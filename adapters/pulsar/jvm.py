@@ -66,10 +66,10 @@ def java_class(name: str) -> Java:
 
 
 def missing_classes(error: jpype.JException, text: str = "") -> CannotLoad | None:
-    """Return the error to raise if the exception means that a class could not be loaded, else None.
+    """Return the error to raise if an exception means that a class could not be loaded, else None.
 
-    An exception about a missing class is not an answer of the release. `text` describes the
-    exception; without it, the exception's own text does.
+    Such an exception is not an answer of the release. The error quotes `text` or, if that is empty,
+    the exception's own text.
     """
     if not isinstance(error, java_class("java.lang.LinkageError")):
         return None
@@ -97,7 +97,7 @@ MISMATCH_ERROR = re.compile(
     r"java\.lang\.(NoSuchMethod|NoSuchField|AbstractMethod|IllegalAccess|"
     r"IncompatibleClassChange)Error\b"
 )
-"""Pattern of the errors of classes that were compiled against others than those that are loaded."""
+"""Pattern of the error for a class that was compiled against another version of a loaded class."""
 
 NEWER_CLASS_ERROR = re.compile(r"UnsupportedClassVersionError.*?\(class file version (\d+)")
 """Pattern of the error for a class that was compiled for a newer Java; its group is the version of
@@ -123,7 +123,7 @@ def class_exists(name: str) -> bool:
 
 
 def load_problem(name: str, version: str) -> str:
-    """Return why a class that was found cannot be loaded; empty if it can, or was not found."""
+    """Return why an existing class cannot be loaded; empty if it loads or does not exist."""
     loader = jpype.java.lang.ClassLoader.getSystemClassLoader()
     try:
         jpype.java.lang.Class.forName(name, False, loader)
@@ -135,7 +135,7 @@ def load_problem(name: str, version: str) -> str:
 
 
 def load_problem_text(name: str, text: str, version: str) -> str:
-    """Return a message about a class that was found; `text` is the `LinkageError` of loading it."""
+    """Return a message about a class whose loading failed; `text` is from the `LinkageError`."""
     if other := WRONG_NAME.search(text):
         named = other[1].replace("/", ".")
         return f"the file of {name} contains {named}; give this name, and its topmost folder"
@@ -150,7 +150,7 @@ def load_problem_text(name: str, text: str, version: str) -> str:
 
 
 WRONG_NAME = re.compile(r"\(wrong name: ([^\s()]+)\)")
-"""Pattern of the error for a file that contains a class of another name, which is its group."""
+"""Pattern of the error for a file with a differently named class; its group is that name."""
 
 MISSING_CLASS_ERROR = re.compile(r"(?:[\w.]+\.)?(NoClassDefFoundError): ([^\s()]+)")
 """Pattern of the error for a class whose superclass or interface is missing; its groups are the

@@ -39,9 +39,7 @@ class Manager:
         return shedding_strategy(self.java)
 
     def wrap_strategy(self, wrap: Callable[[Java], Java]) -> None:
-        """Replace the strategy by the object that `wrap` returns for it, which has the same
-        type.
-        """
+        """Replace the strategy by the result of `wrap(strategy)`, an object of the same type."""
         wrapped = wrap(self.strategy)
         alone = field(self.java, "loadSheddingStrategy")
         if alone is not None:

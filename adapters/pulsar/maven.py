@@ -73,7 +73,7 @@ def _dependency(artefact: str, more: str = "") -> str:
 
 
 def release_title(version: str) -> str:
-    """Return what messages call a release."""
+    """Return the name of a release in messages, such as `Pulsar 3.0.7`."""
     return f"Pulsar {version}"
 
 

@@ -123,7 +123,7 @@ def _wait_for(lock: TextIO, what: str) -> None:
 
 
 def _tell_holder(lock: TextIO, what: str) -> None:
-    """Print that another process is downloading, unless it is this one, which shows progress."""
+    """Print a note about another process's download; this process shows its own progress."""
     lock.seek(0)
     holder = lock.read().strip()
     if holder == str(os.getpid()):

@@ -16,7 +16,7 @@ import jpype
 from pulsar_conformance.adapters.pulsar.jvm import Java, field, java_class, java_list
 
 Replies = Mapping[str, Any]
-"""Return values, or functions that compute them from the arguments, by method or Type.method."""
+"""Replies to calls, by method or Type.method: values, or functions of a call's arguments."""
 
 Reply = Callable[[Java], Java]
 """Function that returns the value of a call."""

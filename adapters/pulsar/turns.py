@@ -29,9 +29,9 @@ class NextAnswers:
     def next_answer(
         self, question: Mapping[str, Any], choices: int, draw: Callable[[], str | None]
     ) -> str | None:
-        """Return the next of the answers that `draw` can return, at most `choices` different ones.
+        """Return the next possible answer to a question, from those that `draw` returns at random.
 
-        To find them, `draw` is called until all of them are known.
+        `draw` is called until all of its answers are known; there are at most `choices` of them.
         """
         given = {draw()}
         asks = 1

@@ -50,7 +50,7 @@ class KnownRelease:
 
 @dataclass(frozen=True)
 class NeutralSetting:
-    """A setting that can hide a documented rule, and a value that does not hide it."""
+    """A setting that can suppress the effect of a documented rule, and a value that does not."""
 
     name: str
     value: Any

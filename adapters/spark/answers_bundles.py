@@ -149,7 +149,7 @@ def _cuts_by_traffic(readings: Readings) -> Column:
 
 
 def split_candidates(cases: DataFrame, chosen: PlanBasis) -> DataFrame:
-    """Return the bundles to split, and those whose parts are unloaded."""
+    """Return the bundles to split, and the bundles whose parts are unloaded afterwards."""
     reports = cases.select("*", F.explode_outer("brokers").alias("broker", "report"))
     rows = reports.select("*", F.explode_outer("report.bundles").alias("bundle"))
     stats, namespace = (

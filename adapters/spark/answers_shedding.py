@@ -35,7 +35,8 @@ MINUTES_SINCE_UNLOAD: Mapping[str, Callable[[Column, Column], Column]] = {
 }
 """Functions that return the minutes since the last relevant unload, by alternative of `grace-of`.
 
-Either only unloads of the bundle are relevant, or also those of bundles that contained its topics.
+Either only unloads of the bundle are relevant, or also unloads of bundles that contained its
+topics.
 """
 
 
@@ -204,9 +205,9 @@ def _depends_on_movable(chosen: PlanBasis, known: Sequence[str]) -> Column:
 
 
 def _missing_settings(chosen: PlanBasis) -> Column:
-    """Return text that names the settings on which the answer depends and that have no value.
+    """Return text that names the settings that the answer depends on but that have no value.
 
-    It is null if there are no such settings.
+    The text is null if all of these settings have values.
     """
     settings, strategy = F.col("settings"), F.col("strategy")
     observed = (strategy == "ThresholdShedder") & F.col("asked.observed")

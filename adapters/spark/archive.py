@@ -25,7 +25,7 @@ from pulsar_conformance.adapters.cache import cache_folder
 
 FOLDER = "spark"
 MAX_ARCHIVES = 2
-"""Number of archives to keep, of 190 MB each: those of the environments that were used last."""
+"""Maximum number of archives to keep (190 MB each); the least recently used are removed."""
 
 HEADER_BYTES = 4
 """Number of bytes that identify an archive; Java writes these bytes last."""
@@ -34,7 +34,7 @@ REBUILD_SECONDS = 24 * 60 * 60
 """Seconds after which the build of an archive is repeated if it failed."""
 
 LOW_PRIORITY = ("nice", "-n", "19")
-"""Start of a command line that runs the rest at the lowest priority."""
+"""Prefix that makes a command run at the lowest priority."""
 
 UNQUOTABLE = '"\\\n'
 """Characters of a path that cannot be quoted."""
@@ -50,12 +50,12 @@ class Archive:
 
     @property
     def classes(self) -> Path:
-        """The list from which the archive is built; it exists once the build has started."""
+        """The list of classes for the archive's build; it exists once the build has started."""
         return self.file.with_suffix(".classes")
 
     @property
     def listing(self) -> Path:
-        """The list that Java writes for this process."""
+        """The list of loaded classes that Java writes for this process."""
         return self.file.with_suffix(f".{os.getpid()}.listing")
 
     def options(self) -> tuple[str, ...]:

@@ -35,7 +35,7 @@ SETTINGS = (
 )
 
 HITS: Mapping[str, tuple[str, str]] = {"low": (LOW, LOW_HITS), "high": (HIGH, HIGH_HITS)}
-"""Setting of each threshold, and setting of the number of consecutive hits that it needs."""
+"""Two settings of each threshold: its value, and the required number of consecutive hits."""
 
 FILLED_COLUMN = "average_filled"
 """Column with the traffic of all fitting bundles in the queue, up to and including this one."""

@@ -21,8 +21,8 @@ SAMPLE_NUMBER = "_nth"
 class Timeline:
     """The time order of samples and observations.
 
-    `keys` are the columns that identify a series, and `order` those to order it by. Methods take
-    `more` columns that identify a series.
+    `keys` are the columns that identify a series; `order` are the columns that sort its rows. In
+    methods, `more` are further columns that identify a series.
     """
 
     keys: Sequence[str]
@@ -248,7 +248,7 @@ def averages(
 def _shared_columns(
     timeline: Timeline, ways: Iterable[str], windows: Iterable[int | str], most: int | None
 ) -> dict[str, Column]:
-    """Return the columns that the `SUM_FUNCTIONS` read, for windows of a fixed size."""
+    """Return columns that the `SUM_FUNCTIONS` read, computed once for windows of a fixed size."""
     found: dict[str, Column] = {}
     for window in windows:
         if isinstance(window, int):

@@ -204,7 +204,7 @@ def _table(texts: Sequence[str]) -> Table:
 
 
 def job_portions(texts: Iterator[str]) -> Iterator[list[str]]:
-    """Yield texts in order, in lists of at most `MAX_JOB_CHARACTERS` in total or of one text."""
+    """Yield lists of texts, in order: at most `MAX_JOB_CHARACTERS` each; a longer text alone."""
     together: list[str] = []
     length = 0
     for text in texts:

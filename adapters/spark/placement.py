@@ -99,7 +99,7 @@ def candidates_by_plan(candidates: Column, overloaded: Column, plan: Column) -> 
 
 
 def first_choice(best: Column, by_chance: Column, turn: Column) -> Column:
-    """Return the first broker of `best` or, if the choice is random, the one whose turn it is.
+    """Return the first broker of `best` or, if the choice is random, the broker whose turn it is.
 
     `turn` is the number of the question, so repeating a question gives the next broker. [PLACE-05]
     """

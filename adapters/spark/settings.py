@@ -37,7 +37,7 @@ SETTING_PARSERS: Mapping[str, Callable[[Column], Column]] = {
 
 
 NO_LIMIT = float("inf")
-"""Value of a limit that the documents describe as switched off."""
+"""The number that stands for a limit that is switched off, as the documents describe."""
 
 
 def in_force(given: Column, names: Iterable[str], defaults: Mapping[str, Any]) -> Column:

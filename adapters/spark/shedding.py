@@ -200,7 +200,7 @@ BROKER_ONLY_COLUMNS = (
 
 
 def with_counts(brokers: DataFrame, bundles: DataFrame, readings: Readings) -> DataFrame:
-    """Add to brokers the numbers of their bundles, `owned`, and of bundles that may move, `able`.
+    """Add to brokers `owned`, the number of their bundles, and `able`, the number that may move.
 
     It also adds `first`, true if the row has a broker; `brokers`, the number of brokers in the
     cycle; and `weight`, the broker's load in the measure that the readings choose.
@@ -217,9 +217,7 @@ def with_counts(brokers: DataFrame, bundles: DataFrame, readings: Readings) -> D
 
 
 def _count_bundles(rows: DataFrame, readings: Readings) -> DataFrame:
-    """Add counts and load to brokers; `parts` groups their bundles by the time of their last
-    unload.
-    """
+    """Add counts and load to brokers; in `parts`, bundles are grouped by last unload."""
     free = F.filter("parts", lambda part: ~in_grace_period(part["moved"], readings))
     rows = rows.withColumn("carries", BROKER_LOAD[readings["broker-rates"]]())
     rows = rows.withColumns(

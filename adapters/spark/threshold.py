@@ -124,7 +124,7 @@ def with_levels(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:
 
     The average is exact if the usages are exact and the number of brokers is a power of two.
     Otherwise it is always rounded in the same way, because brokers are added in the order of their
-    names. If rows have the column `smoothed`, it is the usage. [THRESHOLD-05 … 07]
+    names. If rows have the column `smoothed`, it gives the usage. [THRESHOLD-05 … 07]
     """
     settings = F.col("settings")
     rows = rows.withColumn("_used", compared_usage(rows.columns))

@@ -131,11 +131,11 @@ def _movable_bundles(settings: Column) -> Column:
 
 
 def _plan(loads: Column, settings: Column) -> Column:
-    """Return a struct that says how a cycle is decided. [TRANSFER-02, -06, -11, -13]
+    """Return a struct with the decision of a cycle. [TRANSFER-02, -06, -11, -13]
 
     `uneven` is true if the loads meet a condition for unloading, and `skipped` if the cycle must
-    not unload anything even so. `hits` is the number of uneven cycles in a row. `moves` is null if
-    the cycle decides on no moves.
+    nevertheless not unload anything. `hits` is the number of uneven cycles in a row. `moves` is
+    null if the cycle decides on no moves.
     """
     uneven = finds_imbalance(loads, settings)
     skipped = F.col("_early") | F.coalesce(F.size("without_data") > 0, F.lit(False))

@@ -45,8 +45,8 @@ def choose(leader: AskedLeader, case: Case) -> Answer:
 
 
 def _class_in_file(leader: AskedLeader, case: Case) -> Mapping[str, Any]:
-    """Return the setting that names the load manager's class, with the class in broker.conf or else
-    the default class.
+    """Return the setting for the load manager's class, with its value in broker.conf or its
+    default.
     """
     if case["conf"] is not None:
         return {SETTING: case["conf"]}

@@ -82,9 +82,9 @@ class AskedLeader:
         return up and question == self._question
 
     def _weights(self, settings: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the weights of resources, as given by a question or else by the defaults.
+        """Return the weight of each resource: from the question's settings, or else the default.
 
-        Weights are neutralized only in stories, since a question gives the usage of all resources.
+        Only stories set some weights to 0; a question gives the usage of all resources.
         """
         given = {**self.defaults, **settings}
         return {
@@ -93,9 +93,7 @@ class AskedLeader:
 
     @cached_property
     def _default_weights_by_name(self) -> Mapping[str, float]:
-        """The release's default of each setting in `NEUTRAL`, without the settings that it does not
-        have.
-        """
+        """The release's default of each setting in `NEUTRAL`, if the release has the setting."""
         usual = {name: self.release.configurations.default(name) for name in NEUTRAL}
         return {name: float(value) for name, value in usual.items() if value is not None}
 

@@ -22,7 +22,7 @@ NAMESPACES = f"{ADMIN}/namespaces/"
 class RecordedRequest:
     """A request to unload or to split a bundle.
 
-    `what` is `unload` or `split`. `unload` is true if the request demands to unload the parts of
+    `what` is `unload` or `split`. `unload` is true if the request asks to unload the parts after
     the split.
     """
 

@@ -13,7 +13,7 @@ from pulsar_conformance.adapters.pulsar.release import Answer, Case, Unsupported
 
 
 def candidates(leader: AskedLeader, case: Case) -> Answer:
-    """Return the bundles to split, and those whose parts are to be unloaded."""
+    """Return the bundles to split, and the bundles whose parts are to be unloaded afterwards."""
     if not case["leader"]:
         raise Unsupported(
             "the case is about a broker that is not the leader, but only the leader's decision can "
@@ -32,9 +32,10 @@ def candidates(leader: AskedLeader, case: Case) -> Answer:
 
 
 def _boundaries_by_namespace(case: Case) -> Iterable[tuple[str, list[str]]]:
-    """Yield each namespace with boundaries of as many bundles as the case gives.
+    """Yield each namespace of the case, with boundaries that divide it into the given number of
+    bundles.
 
-    The bundles in brokers' reports are among them if this number is large enough.
+    The resulting bundles include the bundles in brokers' reports if the number is large enough.
     """
     parts: dict[str, list[tuple[int, int]]] = {name: [] for name in case["namespaceBundles"]}
     for report in case["brokers"].values():
@@ -47,9 +48,7 @@ def _boundaries_by_namespace(case: Case) -> Iterable[tuple[str, list[str]]]:
 
 
 def boundaries_including(owned: Iterable[tuple[int, int]], count: int) -> list[str]:
-    """Return the boundaries of `count` bundles; the owned ones are among them if `count` is large
-    enough.
-    """
+    """Return the boundaries of `count` bundles, including the `owned` ones if `count` permits."""
     first, last = int(FIRST, 16), int(LAST, 16)
     cuts = {first, last, *(end for part in owned for end in part)}
     if len(cuts) - 1 > count:

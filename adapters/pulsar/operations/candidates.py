@@ -12,7 +12,7 @@ from pulsar_conformance.adapters.pulsar.service import Service
 
 
 def candidates(release: Release, case: Case) -> Answer:
-    """Return the bundles that the leader requests to split, and those whose parts it unloads."""
+    """Return the bundles that the leader asks to split, and the bundles whose parts it unloads."""
     configuration = release.configuration(case["settings"])
     counts = case["namespaceBundles"]
     replies = {"getBundleCount": lambda namespace: jpype.JInt(counts.get(str(namespace), 1))}

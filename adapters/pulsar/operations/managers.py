@@ -74,9 +74,7 @@ RESOURCES = "org.apache.pulsar.broker.resources.DynamicConfigurationResources"
 
 
 def _stored_settings(stored: Java) -> Java:
-    """Return what `getDynamicConfiguration` returns: the stored dynamic settings, in an Optional
-    except in 2.9.
-    """
+    """Return dynamic settings as `getDynamicConfiguration` does: in an Optional, except in 2.9."""
     [method] = methods(java_class(RESOURCES), "getDynamicConfiguration")
     return stored if str(method.getReturnType().getSimpleName()) == "Map" else java_optional(stored)
 

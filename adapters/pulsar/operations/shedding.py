@@ -63,9 +63,9 @@ def make_user_strategy(release: Release) -> Java:
 
 
 def _asks_for_transfer(release: Release, case: Case) -> bool:
-    """True if the extensible load manager decides a case, by TransferShedder.
+    """True if the extensible load manager decides a case, using TransferShedder.
 
-    Errors: `Unsupported` if a user's class is to decide it, which that manager does not load.
+    Errors: `Unsupported` if a user's class should decide, since that manager would not load it.
     """
     asks = transfer.asks_for_transfer(case)
     if asks and (release.shedder or release.placer):

@@ -29,7 +29,7 @@ WEIGHTS = ("CPU", "Memory", "DirectMemory", "BandwidthIn", "BandwidthOut")
 """Names of the weights, in the order of the parameters of the method that computes weighted usage.
 
 From 3.0 on, strategies call a variant of the method without the weight of memory. The older variant
-still exists, so the one with fewer parameters is called.
+still exists, so the variant with fewer parameters is called.
 """
 
 

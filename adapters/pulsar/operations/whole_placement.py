@@ -154,9 +154,9 @@ class DrawnAssignment:
 def next_choice(
     release: Release, assignment: DrawnAssignment, case: Case, name: Callable[[str], str]
 ) -> Answer:
-    """Return the next of the brokers that the manager may choose at random, and all candidates.
+    """Return the next broker of those that the manager may choose at random, and all candidates.
 
-    `name` returns the case's name for the ID of a broker.
+    `name` maps a broker's ID to the broker's name in the case.
     """
 
     def draw() -> str | None:
