@@ -40,7 +40,7 @@ class Spread:
 
     @cached_property
     def home(self) -> dict[str, str]:
-        """The domain of each broker that is in one; a broker is in one domain at most. [ANTI-08]"""
+        """The domain of each broker that has a domain; no broker has two. [ANTI-08]"""
         return {broker: domain for domain, brokers in self.domains.items() for broker in brokers}
 
     def rivals(self, broker: str) -> frozenset[str]:
@@ -59,7 +59,7 @@ class Spread:
 
     @cached_property
     def in_domain(self) -> dict[str | None, int]:
-        """Number of the group's namespaces in each domain that has a candidate. [ANTI-01]"""
+        """For each domain that has a candidate, the number of the group's namespaces. [ANTI-01]"""
         known = COUNTED[self.counted](self)
         members: dict[str | None, list[str]] = {self.home.get(one): [] for one in self.candidates}
         for broker in known:

@@ -18,15 +18,13 @@ NEXT: Mapping[str | None, tuple[str, ...]] = {
     "splitting": ("deleted",),
     "deleted": (),
 }
-"""The states that may follow each state other than owned; None stands for a bundle without an
-entry.
-"""
+"""Possible next states of each state except `owned`; None stands for a bundle without an entry."""
 
 AFTER_OWNED: Mapping[str, tuple[str, ...]] = {
     "releasing": ("releasing", "splitting"),
     "assigning": ("assigning", "splitting", "free"),
 }
-"""The states that may follow owned, under the reading `channel-transfer`. [CHANNEL-04, -05]"""
+"""Possible next states of `owned`, by alternative of `channel-transfer`. [CHANNEL-04, -05]"""
 
 IN_FLIGHT = ("assigning", "releasing")
 """States in which a lookup waits. [CHANNEL-10]"""

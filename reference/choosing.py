@@ -1,4 +1,4 @@
-"""A choice that a release makes at random, made in the same way wherever a question is answered."""
+"""A fixed choice in place of a release's random choice: equal questions get equal choices."""
 
 from __future__ import annotations
 

@@ -159,7 +159,7 @@ class Refused(WithoutAnswer):
 
 @dataclass(frozen=True)
 class Context:
-    """Everything an answer depends on besides the case: a profile's defaults, readings and release.
+    """Inputs of an answer besides the case: a profile's defaults, readings and release.
 
     Random choices are reproducible: the same questions in the same order get the same answers. If a
     question is repeated, the candidates take turns. [PLACE-05]
@@ -191,7 +191,7 @@ class Context:
     def turn(self, case: Case) -> int:
         """Return the number of earlier calls for the same case.
 
-        The number selects one of equally good candidates.
+        The number selects which of several equally good candidates is chosen.
         """
         text = json.dumps(case, sort_keys=True)
         return next(self._asked[hashlib.sha256(text.encode()).digest()])

@@ -73,8 +73,8 @@ def fold_steps(steps: Sequence[Step]) -> Iterator[Step]:
 
 
 def _without_repeated(before: tuple[Step, ...], block: tuple[Step, ...]) -> Iterator[Step]:
-    """Yield the steps of a block. If it and the block before are cycles, a line replaces the steps
-    that both have.
+    """Yield the steps of a block. If this block and the block before are both cycles, one line
+    replaces the steps that they share.
     """
     heading, *steps = block
     yield heading
@@ -118,7 +118,7 @@ MAX_NAMES_LISTED = 6
 """Maximum number of brokers that are named one by one."""
 
 NUMBERED = re.compile(r"(.*?)(\d+)(\D*)")
-"""A name with its last number."""
+"""Pattern of a name; its groups are the last number in it, and the text before and after."""
 
 
 def _span(names: Sequence[str]) -> str:
@@ -131,7 +131,7 @@ def _span(names: Sequence[str]) -> str:
 
 
 def _follows(name: str, after: str) -> bool:
-    """True if names differ only in their last number, which is one higher in the second name."""
+    """True if the names differ only in their last number, and `after` has the next number."""
     first, second = NUMBERED.fullmatch(name), NUMBERED.fullmatch(after)
     if first is None or second is None:
         return False

@@ -52,9 +52,7 @@ def older_record(one: Any, passed: Minutes) -> Any:
 
 
 def keep_transfers(earlier: list[Any], cycle: Cycle, unloads: tuple[str, ...]) -> list[Any]:
-    """Return the records to keep for TransferShedder: this cycle, and earlier ones with recent
-    unloads.
-    """
+    """Return the records to keep for TransferShedder: of this cycle and of recent unloads."""
     hits = earlier[-1].hits if earlier else 0
     now = Past(cycle, unloads, ZERO)
     longest = cycle.settings.number(DELAY) + cycle.settings.number(LIFETIME)
@@ -63,9 +61,7 @@ def keep_transfers(earlier: list[Any], cycle: Cycle, unloads: tuple[str, ...]) -
 
 
 def _keep_usages(earlier: list[Any], cycle: Cycle, unloads: tuple[str, ...]) -> list[Any]:
-    """Return the records to keep for AvgShedder: the latest cycles, one more than the highest
-    number of hits that it waits for.
-    """
+    """Return the records to keep for AvgShedder: as many cycles as it may need hits, plus one."""
     times = (AVERAGE_LOW_HITS, AVERAGE_HIGH_HITS)
     most = max(int(cycle.settings.number(one)) for one in times) + 1
     return [*earlier, (Levels(cycle).present, bool(unloads))][-most:]

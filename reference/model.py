@@ -53,9 +53,10 @@ class Model:
         return Model(self.profile, context=replace(self._context, defaults=defaults))
 
     def with_ways(self, ways: Mapping[str, str]) -> Model:
-        """Return a copy of a release's model that follows other alternatives of some ways.
+        """Return a copy of a release's model that follows the alternatives in `ways`.
 
-        See `ReleasedWays`. A model of documents has no ways and is returned unchanged.
+        A way is a point on which releases differ from the documents (see `ReleasedWays`). A model
+        of documents has no ways and is returned unchanged.
         """
         release = self._context.release
         if release is None or not ways:
@@ -81,7 +82,8 @@ class Model:
         defaults: Mapping[str, Any],
         newer: Model,
     ) -> Model:
-        """Return a copy of a release's model with some ways, readings and defaults of a newer one.
+        """Return a copy of a release's model with given ways, readings and defaults of a newer
+        release.
 
         A default of None removes the default. Settings that exist only in the newer release are
         accepted, and bundles with equal traffic are in the newer release's order.

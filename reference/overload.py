@@ -60,7 +60,7 @@ def excess_and_margin(cycle: Cycle, broker: Broker) -> list[str]:
 
 
 def most_expensive_bundle(cycle: Cycle, broker: Broker) -> list[str]:
-    """Return only the most expensive bundle that may be unloaded; empty if there is none.
+    """Return a list with the most expensive bundle that may be unloaded; empty if none may be.
 
     [OVERLOAD-05, OVERLOAD-06]
     """

@@ -156,7 +156,7 @@ COUNTED: Mapping[str, Callable[[str], tuple[str, int]]] = {
     "hashed": lambda topic: (topic, 0),
     "spread": without_partition,
 }
-"""The name that is hashed for a topic, and the number of bundles from that hash to the topic.
+"""Function from a topic to the name that is hashed, and the topic's distance from it in bundles.
 
 The keys are the alternatives of the reading `partitions`.
 """

@@ -32,7 +32,7 @@ THRESHOLD = "loadBalancerReportUpdateThresholdPercentage"
 MIN_MILLIS = "loadBalancerReportUpdateMinIntervalMillis"
 MAX_MINUTES = "loadBalancerReportUpdateMaxIntervalMinutes"
 MAX_BUNDLES = "loadBalancerMaxNumberOfBundlesInBundleLoadReport"
-"""The settings above decide when load data are written, and how many bundles a report contains."""
+"""Settings that decide when a report is written, and (`MAX_BUNDLES`) how many bundles it has."""
 
 MAX_VALUE_LENGTH = 60
 """Maximum number of characters of a wrong value in an error."""
@@ -101,8 +101,8 @@ def _fields(
 ) -> dict[str, Any]:
     """Parse the fields that are present, each by its type.
 
-    `above` is the prefix of the fields' names in errors; `called` maps a field to its name in the
-    report, if that differs.
+    `above` is the prefix of field names in errors. `called` maps each field whose name in the
+    report is different to that name.
     """
     found: dict[str, Any] = {}
     for name in names:

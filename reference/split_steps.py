@@ -202,7 +202,8 @@ def _measured(growth: Growth, bundle: str) -> Iterator[Step]:
 def measure_step(name: str, written: str, limit: Fraction | None, *, detail: bool) -> Step:
     """Return the step about a measure that a setting limits; `limit` is None if there is no limit.
 
-    With `detail`, short derivations leave the step out: another step gives the figures that decide.
+    If `detail` is true, short derivations omit the step, since another step has the deciding
+    figures.
     """
     most = "without a limit" if limit is None else f"at most {WRITTEN[name](limit)}"
     return Step(f"  {NAMED[name]}", f"{written}, {most}", detail=detail)

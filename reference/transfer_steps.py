@@ -143,7 +143,7 @@ def _why_not_tried(plan: TransferPlan, name: str) -> str:
 
 
 def _why_none_goes(plan: TransferPlan, attempt: Transfer, movable: Sequence[str]) -> str:
-    """Return why none of a broker's bundles goes to the broker with which it was paired.
+    """Return why no bundle moves between the two brokers of a pair.
 
     `movable` are the bundles that may leave the broker, most traffic first.
     """

@@ -1,6 +1,6 @@
-"""Steps about cycles of undocumented strategies: what rules about every strategy say. [SHED]
+"""Derivation steps for cycles of undocumented strategies, by rules about all strategies. [SHED]
 
-The model has no answer to such a case, but SHED-01, SHED-04 and SHED-16 judge one.
+The model has no answer to such a case, but SHED-01, SHED-04 and SHED-16 can judge an answer.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pulsar_conformance.reference.shedding_steps import (
 from pulsar_conformance.reference.usage import busiest_text, maximum
 
 MAY_GO = "may go"
-"""Label of a bundle that the grace period does not keep on its broker."""
+"""Label of a bundle that no grace period keeps on its broker."""
 
 
 def steps_of_cycle(cycle: Cycle) -> Iterator[Step]:
@@ -31,7 +31,7 @@ def steps_of_cycle(cycle: Cycle) -> Iterator[Step]:
 
 
 def steps_of_sequence(row: CycleSequence) -> Iterator[Step]:
-    """Yield the steps about consecutive cycles, whose own unloads are unknown. [SHED-16]"""
+    """Yield the steps about consecutive cycles, whose own unloads are not given. [SHED-16]"""
     for index in range(len(row)):
         cycle = row.after_unloads([()] * index)
         yield cycle_heading(row, index)

@@ -202,8 +202,8 @@ class ExtremePair:
     def hits(self, threshold: str) -> int:
         """Return the number of consecutive cycles, up to this one, over a threshold. [AVERAGE-03]
 
-        In such a cycle, the two usages differ by more than the setting `threshold`. A cycle with
-        another pair of brokers, or with unloads, does not count, and neither do those before it.
+        In such a cycle, the two usages differ by more than the setting `threshold`. Going back, the
+        count ends at a cycle with another pair of brokers, or with unloads.
         """
         most = self.cycle.settings.number(threshold)
         past: Sequence[Any] = self.cycle.case.get(EARLIER, ())
@@ -224,10 +224,10 @@ class ExtremePair:
 
     @cached_property
     def amount(self) -> tuple[str, Rate]:
-        """The measure and the amount to move: messages if their amount exceeds its minimum, else
-        bytes if theirs does, else nothing.
+        """The measure and the amount to move: messages above their minimum, else bytes above
+        theirs.
 
-        [AVERAGE-05, -06]
+        If neither amount exceeds its minimum, the result is 0 messages. [AVERAGE-05, -06]
         """
         idle, busy = (self.cycle.rates_of(self.cycle.brokers[name]) for name in self.ends)
         share = self.cycle.settings.number(MAX_SHARE)

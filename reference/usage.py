@@ -32,7 +32,7 @@ class Usage:
 
 
 def busiest_text(usage: Usage) -> str:
-    """Return text that names the resource of a usage, as it follows the percentage."""
+    """Return the text after a usage percentage, such as `of cpu, the busiest resource`."""
     return f"of {usage.resource}, the busiest resource" if usage.resource else "of everything"
 
 

@@ -33,7 +33,7 @@ ABSENT: Mapping[str, Callable[[str | None], str | None]] = {
     "conf": lambda conf: conf,
     "default": lambda _conf: None,
 }
-"""The load manager's class if no dynamic setting names one, given the class in broker.conf.
+"""Function from the class in broker.conf to the load manager's class if no dynamic setting exists.
 
 The keys are the alternatives of the reading `absent-manager`.
 """

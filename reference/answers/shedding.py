@@ -40,7 +40,7 @@ EVERYWHERE: Mapping[str, tuple[Strategy, ...]] = {
     "overload-shedder": (),
     "all": (overload.unloads,),
 }
-"""Strategies that unload bundles in addition to the one that is set.
+"""Strategies that unload bundles in addition to the configured strategy.
 
 The keys are the alternatives of the reading `overload-scope`. [SHED-08]
 """
@@ -143,8 +143,8 @@ def strategies_of(defaults: Mapping[str, object]) -> tuple[str, ...]:
 def strategy_in(case: Case, defaults: Mapping[str, object]) -> str | None:
     """Return the shedding strategy of a case: the value of its field `strategy`.
 
-    If the value is null, the settings in the case name the strategy, or else `defaults`. None if
-    neither does, or if the case has no such field.
+    If the value is null, the strategy comes from the settings in the case, or else from `defaults`.
+    The result is None if neither names a strategy, or if the case lacks the field.
     """
     if "strategy" not in case or case["strategy"] is not None:
         return case.get("strategy")

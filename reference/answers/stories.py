@@ -62,7 +62,7 @@ def replay(case: Mapping[str, Any], defaults: Mapping[str, Value], readings: Rea
 
 
 def _about(about: Mapping[str, Any]) -> str:
-    """Format the minutes of an event, or the name of its subject and any destination."""
+    """Format an event's fields: its minutes, or the name of its subject and any destination."""
     if "minutes" in about:
         return f"{plain(about['minutes'])} min"
     named = [value for name, value in about.items() if name != "to" and isinstance(value, str)]

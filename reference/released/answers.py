@@ -230,15 +230,13 @@ RELEASE_ANSWERS: Mapping[Answer, Callable[[Context, Case, ReleasedWays], Derivat
     ),
     answers.load_data.read: lambda _context, case, release: reports.read(case, release),
 }
-"""The function that answers for a release, keyed by the documented function that it replaces."""
+"""The function that answers for a release, by the function for documents that it replaces."""
 
 
 def answer_of_release(
     operation: str, context: Context, case: Case, release: ReleasedWays
 ) -> Derivation:
-    """Return a release's answer: its own if it differs from the documents, otherwise the documented
-    one.
-    """
+    """Return a release's answer; where the release follows the documents, the documented answer."""
     documented = answers.ANSWERS[operation]
     if operation == "report.due":
         return reports.due(context, case, release)

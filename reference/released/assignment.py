@@ -155,7 +155,7 @@ class ReleasedAssignment:
         return f"{whole} of these are overloaded"
 
     def _among(self, candidates: Candidates, again: bool = False) -> ReleasedPlacement:
-        """Return the placement of the bundle among candidates, by the strategy in use.
+        """Return the placement of the bundle on one of the candidates, by the strategy in use.
 
         At the first choice, RoundRobinBrokerSelector places bundles of namespaces that are excluded
         from shedding. `again` marks the second choice.
@@ -178,8 +178,8 @@ class ReleasedAssignment:
         return few or among
 
     def _apart(self, among: Candidates) -> Candidates:
-        """Return the brokers with the fewest namespaces of the group, in the domains with the
-        fewest.
+        """Return the brokers with the fewest namespaces of the group, in the domains that have the
+        fewest of these namespaces.
         """
         groups = self.known.case["groups"]
         if group_of(groups, self._all.namespace) is None:
@@ -211,7 +211,7 @@ class ReleasedAssignment:
         return f", although {EVENLY} is false: {SYSTEM} is always spread"
 
     def _of_latest_version(self, among: Candidates) -> Candidates:
-        """Return the brokers with the latest version, or all permitted ones if one is unknown."""
+        """Return the brokers of the latest version; all permitted ones if a version is unknown."""
         if not self._settings.flag(PREFER_LATER) or not among:
             return among
         versions = self.known.case["versions"]

@@ -60,7 +60,7 @@ class LoadData:
         return pstdev(self.current)
 
     def age(self, name: str) -> float:
-        """Return the age of a broker's data in seconds, relative to the newest data of all."""
+        """Return how many seconds older a broker's data are than the newest data of any broker."""
         newest = max(self.written.values(), default=0)
         return (newest - self.written.get(name, newest)) / 1000
 
@@ -226,8 +226,8 @@ class LoadPair:
 def load_pairs(data: LoadData, rules: TransferRules) -> Iterator[LoadPair]:
     """Yield the pairs of brokers between which TransferShedder moves bundles in a cycle, in order.
 
-    If the top bundles of a pair's busier broker are unknown, or the traffic of one of them is, that
-    pair is the last.
+    The pairs end with the first whose busier broker has unknown top bundles, or top bundles with
+    unknown traffic.
     """
     state = LoadState.first(data, rules)
     while state.shed < rules.brokers and len(state.order) > 1 and state.uneven:

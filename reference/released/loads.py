@@ -61,7 +61,7 @@ class Leader:
     """Capacities of the leader's hash maps by name; they grow from cycle to cycle."""
 
     def way(self, name: str) -> str:
-        """Return the alternative of a way that the release follows; see `ReleasedWays`."""
+        """Return the release's alternative on a point where releases differ; see `ReleasedWays`."""
         return self.release.ways[name]
 
     def value(self, name: str) -> Value:
@@ -213,7 +213,7 @@ def percent(usage: Json | None) -> float:
 
 
 def exact_decimal(number: float) -> Fraction:
-    """Return the decimal number that a JSON number is written as: 0.7 is 7/10."""
+    """Return the exact value of a JSON number in decimal notation: 0.7 is 7/10."""
     return parse_decimal(str(number))  # exact(0.7) would be 0.699999999999999955591…
 
 

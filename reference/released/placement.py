@@ -44,7 +44,7 @@ class ReleasedPlacement:
     known: Leader
     candidates: Sequence[str]
     instead: str | None = None
-    """The strategy to use instead of the one that is set."""
+    """The strategy to use instead of the configured strategy."""
     table: int | None = None
     """Capacity of the hash set of candidates; None if Java constructs the set from a collection."""
     turn: int = 0

@@ -54,7 +54,7 @@ class ReleasedWays:
         return cls(found.title, {}, hidden).with_ways(bundled.ways_of(profile))
 
     def with_ways(self, ways: Mapping[str, str]) -> ReleasedWays:
-        """Return a copy with other alternatives of some ways."""
+        """Return a copy in which the alternatives in `ways` replace the release's own."""
         own = {**self.ways, **ways}
         copies = own["spared-namespaces"] != "none"  # The copy omits the spared bundles.
         return replace(self, ways=own, copies_bundles=copies)
@@ -66,7 +66,7 @@ class ReleasedWays:
         return version_of(found[0]) if found else ()
 
     def settings(self, given: Mapping[str, Value], defaults: Mapping[str, Value]) -> Settings:
-        """Return the effective settings. Errors: as `settings_of`."""
+        """Return the effective settings. Errors: as for `settings_of`."""
         return settings_of(given, self.version, defaults, self.later)
 
     def method_without_heap(self, weighted: bool) -> str:
@@ -79,11 +79,9 @@ class ReleasedWays:
         return f"LocalBrokerData.getMaxResourceUsage{'WithWeight' if weighted else ''}"
 
     def means(self, way: str) -> str:
-        """Return the description of the release's alternative of a way."""
+        """Return the text that describes the release's alternative of a way, as in ways.yaml."""
         return specs.load().ways[way].alternatives[self.ways[way]].means
 
     def place(self, way: str) -> str:
-        """Return the class and method in the release's source that cause its alternative of
-        a way.
-        """
+        """Return Pulsar's class and method that implement the release's alternative of a way."""
         return specs.load().ways[way].alternatives[self.ways[way]].place

@@ -26,7 +26,7 @@ from pulsar_conformance.reference.shedding import (
 )
 
 BALANCING_ENABLED = "loadBalancerEnabled"
-"""An undocumented setting of releases that switches off all load balancing."""
+"""An undocumented setting of releases; false switches off all load balancing."""
 
 STRATEGIES: Mapping[str, Callable[[ClusterView], Iterator[BrokerUnloads]]] = {
     "ThresholdShedder": threshold.sheds,

@@ -37,10 +37,10 @@ MARGIN_CONSTANT = "ThresholdShedder.ADDITIONAL_THRESHOLD_PERCENT_MARGIN"
 RELIEF_CONSTANT = "ThresholdShedder.LOWER_BOUNDARY_THRESHOLD_MARGIN"
 
 HALF = 0.5
-"""Factor of the threshold that gives the share of traffic to shed for an idle broker."""
+"""Factor in the traffic to shed for an idle broker: traffic x threshold x this factor."""
 
 HISTORY = ("cpu", "bandwidthIn", "bandwidthOut", "directMemory")
-"""Resources by preference: the first with a weight above 0 represents usage in earlier cycles.
+"""Resources in order of preference: the first whose weight is above 0 represents earlier usage.
 
 In releases that count heap memory, heap memory is tried last.
 """

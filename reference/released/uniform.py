@@ -35,7 +35,7 @@ CONSTANT_NAME = {
     MIN_UNLOAD["msgRate"]: "UniformLoadShedder.MIN_UNLOAD_MESSAGE",
     MIN_UNLOAD["msgThroughput"]: "UniformLoadShedder.MIN_UNLOAD_THROUGHPUT",
 }
-"""Name of each of these constants in the source."""
+"""Name of each constant in Pulsar's source, by the name of the setting that it replaces."""
 
 THRESHOLDS = {
     "msgRate": (RATE_THRESHOLD, "%"),

@@ -58,7 +58,7 @@ def eligible_brokers(world: World, broker: str, reading: str) -> list[str]:
 
 
 def less_loaded(world: World, broker: str, usage: Mapping[str, Percent]) -> list[str]:
-    """Return the brokers whose load was, and still is, below the load of `broker` before the cycle.
+    """Return brokers less loaded than `broker` was before the cycle, both before the cycle and now.
 
     `usage` is the load of each broker before the cycle. [SHED-11]
     """
