@@ -7,7 +7,7 @@ PACKAGE = "org.apache.pulsar.broker.loadbalance."
 """Package of Pulsar's own classes; a class in another package is a plug-in."""
 
 UNLESS_ADDED = "unless a jar on the class path contains it"
-"""Restriction in messages on missing classes, since a plug-in may use Pulsar's package."""
+"""Qualification in messages on missing classes: a plug-in may add a class to Pulsar's package."""
 
 CLASSES: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "loadManagerClassName": (
@@ -39,8 +39,7 @@ CLASSES: Mapping[str, tuple[str, tuple[str, ...]]] = {
         ),
     ),
 }
-"""For each setting that names a class: the ID of the way about wrong names, and Pulsar's classes.
-"""
+"""For each setting of a class: its entry in ways.yaml on wrong names, and Pulsar's classes."""
 
 NO_ROLE: Mapping[str, str] = {
     "impl.ModularLoadManagerWrapper": "wraps a load manager and cannot be loaded by name",

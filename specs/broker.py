@@ -30,12 +30,11 @@ class BrokerSetting:
     deprecated: str = ""
     replaces: str = ""
     managers: Mapping[str, str] = field(default_factory=dict)
-    """Load managers that use the setting, by the first release in which they do; empty if all do.
-    """
+    """Load managers that use the setting, by first release with this use; empty if all use it."""
     strategies: tuple[str, ...] = ()
     used_by: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Strategies and load managers that use the setting, by the first release in which they do;
-    empty if all do.
+    """Strategies and load managers that use the setting, by first release with this use; empty if
+    all use it.
     """
     sheds_by: str = ""
     """For a setting that placement also uses, the only shedding strategy of the modular load
@@ -53,7 +52,7 @@ class BrokerSetting:
         return default if self.is_in(release) else None
 
     def manager(self, release: str) -> str:
-        """Return the load managers of a known release that use the setting; empty if all do."""
+        """Return the load managers of a known release that use the setting; empty if all use it."""
         return _value_for(self.managers, release, "")
 
     def users(self, release: str) -> tuple[str, ...]:
@@ -156,7 +155,7 @@ def nearest_release(version: str) -> str:
 
 
 def is_older(version: str) -> bool:
-    """True if a version is older than every known release. Errors: as `nearest_release`."""
+    """True if a version is older than every known release. Errors: as for `nearest_release`."""
     return release_line(version) < release_line(known_releases()[0])
 
 

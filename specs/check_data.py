@@ -120,7 +120,7 @@ def _check_readings(specs: Specs, sheet: Sheet) -> None:
 def _check_ways(specs: Specs, sheet: Sheet) -> None:
     """Check that the alternatives of each way name their place in Pulsar's source.
 
-    Only the first alternative, the documented one, needs none.
+    Only the first alternative, the documented one, needs no place.
     """
     for way in specs.ways.values():
         for number, one in enumerate(way.alternatives.values()):

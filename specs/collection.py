@@ -49,7 +49,7 @@ class Defaults(dict[str, JSON]):
 
 
 AT_A_LIMIT = frozenset({"overload-trigger", "placement-at-threshold", "threshold-trigger"})
-"""Readings that decide about a usage exactly at a limit; rules say such as "above" or "over"."""
+"""Readings about a usage exactly at a limit; rules use words such as "above" or "over"."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Specs:
 
     documents: Mapping[str, Document]
     settings: Mapping[str, Setting]
-    """Settings that pages name."""
+    """Settings that pages of Pulsar's documentation name."""
     annotated: Mapping[str, Setting]
     """Settings that annotations of releases name; pages name some of them as well."""
     readings: Mapping[str, Reading]
@@ -69,12 +69,12 @@ class Specs:
 
     @property
     def neutral(self) -> dict[str, float]:
-        """Hidden settings that can be neutralized, with the values that do so."""
+        """Hidden settings whose effect a value can disable, each with this value."""
         known = self.hidden.values()
         return {one.name: one.neutral for one in known if one.neutral is not None}
 
     def ways_of(self, profile: str) -> dict[str, str]:
-        """Return a profile's alternative of every way; by default, that is the documented one."""
+        """Return a profile's alternative of every way; by default, the documented alternative."""
         usual = {name: next(iter(way.alternatives)) for name, way in self.ways.items()}
         return {**usual, **self.profile(profile).ways}
 
@@ -87,21 +87,19 @@ class Specs:
         return self.profiles[name]
 
     def lineage(self, profile: str) -> tuple[Profile, ...]:
-        """Return a profile after the profiles on which it is based, the most basic one first."""
+        """Return a profile's base profiles, the most basic first, and then the profile itself."""
         found = self.profile(profile)
         return (*self.lineage(found.based_on), found) if found.based_on else (found,)
 
     def documents_of(self, profile: str) -> tuple[str, ...]:
-        """Return a profile's documents; if it has none, those of the profile that it is
-        based on.
-        """
+        """Return a profile's documents; if it has none, the documents of its base profile."""
         found = self.profile(profile)
         if found.documents or not found.based_on:
             return found.documents
         return self.documents_of(found.based_on)
 
     def defaults(self, profile: str) -> Defaults:
-        """Return the default of each setting that has one in the profile.
+        """Return the default of each setting that has a default in the profile.
 
         The default is the documented one, unless the profile describes a release with a different
         default. All callers share the result, so they must not change it.
@@ -147,9 +145,7 @@ class Specs:
 
     @cached_property
     def _sentences(self) -> dict[str, frozenset[Where]]:
-        """The sentences of each profile's documents, with the earlier sentences that these
-        repeat.
-        """
+        """The sentences of each profile's documents, and the earlier sentences that they repeat."""
         return {name: frozenset(self._sentences_of(name)) for name in self.profiles}
 
     def _sentences_of(self, profile: str) -> Iterator[Where]:
@@ -177,7 +173,7 @@ class Specs:
     def sources_in(self, profile: str, rule: Rule) -> tuple[Source, ...]:
         """Return the sources of a rule in a profile's own documents, each section once.
 
-        A sentence that these repeat from an earlier document is cited where they repeat it.
+        If these documents repeat a sentence of an earlier document, the repetition is cited.
         """
         own, repeats = self.documents_of(profile), self._repeats[profile]
         found: dict[tuple[str, str], set[int]] = {}
@@ -190,8 +186,8 @@ class Specs:
 
     @cached_property
     def _repeats(self) -> dict[str, dict[Where, list[Where]]]:
-        """For each profile, the sentences of its documents that repeat an earlier sentence, by the
-        earlier one.
+        """For each profile, the sentences of its documents that repeat an earlier sentence, by that
+        sentence.
         """
         found: dict[str, dict[Where, list[Where]]] = {name: {} for name in self.profiles}
         for name, repeats in found.items():
@@ -279,9 +275,7 @@ class Specs:
         return list(dict.fromkeys(found)) or [f"observed: {rule.why}"]
 
     def why_closed(self, profile: str, reading: str, value: str) -> str | None:
-        """Return why implementations may not follow a value of a reading in a profile; None if they
-        may.
-        """
+        """Return why a profile does not allow a value of a reading; None if it does."""
         if value in self.open_values(profile, reading):
             return None
         found = next(one for one in self.readings[reading].alternatives if one.value == value)
@@ -294,10 +288,11 @@ class Specs:
     def assumed_readings(
         self, profile: str, readings: Mapping[str, str]
     ) -> Iterator[tuple[Reading, Alternative, str | None]]:
-        """Yield each of the readings with which statements of rules are at odds as they are worded.
+        """Yield the given readings that contradict the wording of rules.
 
-        These are alternatives that no document of the profile allows, each with the reason, and
-        those that decide about a usage exactly at a limit in another way than the profile.
+        These are alternatives that no document of the profile allows, with the reason, and
+        alternatives about a usage exactly at a limit that differ from the profile's default,
+        without a reason.
         """
         usual = self.default_readings(profile)
         for name, value in readings.items():

@@ -25,7 +25,7 @@ from pulsar_conformance.specs.model import MODULAR
 DOCUMENTED = ("OverloadShedder", "ThresholdShedder", "UniformLoadShedder")
 """The documented shedding strategies."""
 SHEDDERS = "shedders"
-"""The way that says which shedding strategies a release has."""
+"""ID of the entry in ways.yaml that says which shedding strategies a release has."""
 
 
 def differences_from(
@@ -38,10 +38,10 @@ def differences_from(
 ) -> tuple[list[str], Mapping[str, str]]:
     """Return sentences on how a version differs from a known release.
 
-    The second result has a sentence for each way in which the version and its profile agree but
-    differ from the release. Both results cover only differences in `parts`, the parts of a broker
-    that are in force. If `parts` lacks the modular load manager, no sentence is about a default. If
-    `lacks` is false, no sentence says that another strategy replaces a missing one.
+    The second result has a sentence for each entry of ways.yaml on which the version and its
+    profile agree but the release differs. Both results cover only differences in `parts`, the parts
+    of a broker that are in force. If `parts` lacks the modular load manager, no sentence is about a
+    default. If `lacks` is false, no sentence says that another strategy replaces a missing one.
     """
     judged = _judged_without_shared_ways(version, release, parts, lacks=lacks)
     profile_name = nearest_profile(version)
@@ -69,7 +69,7 @@ def differences_from(
 def _judged_without_shared_ways(
     version: str, release: str, parts: Collection[str], *, lacks: bool
 ) -> JudgedVersion | None:
-    """Return the judged version without ways that `release` shares or that concern no part."""
+    """Return the judged version; leave out ways that `release` shares or that concern no part."""
     judged, theirs = judged_version(version), ways_of_version(release)
     if judged is None:
         return None

@@ -36,9 +36,9 @@ class JudgedVersion:
     """A version without a profile of its own, and how it differs from the most similar `profile`.
 
     `defaults` and `ways` are the version's own. `lacks` has shedding strategies that the version
-    does not have; `unlike` has strategies with which it decides like no profile. `has` has settings
-    of the version that the nearest known release lacks. `since` is an earlier version with the same
-    defaults, if any.
+    does not have; `unlike` has strategies under which no profile decides like it. `has` has
+    settings of the version that the nearest known release lacks. `since` is an earlier version with
+    the same defaults, if any.
     """
 
     version: str
@@ -131,7 +131,7 @@ def default_clause(name: str, value: Value) -> str:
 
 
 def concerns_version(name: str, version: str) -> bool:
-    """True unless a way exists only in later versions or names something that `version` lacks."""
+    """True if a way exists in a version, and the version has all names that the way mentions."""
     way = load().ways[name]
     if numbers_of(version) < numbers_of(way.since):
         return False
@@ -148,7 +148,7 @@ def _as_text(value: Value) -> str:
 
 
 def way_clause(name: str, taken: str) -> str:
-    """Return text on what a version does if it follows an alternative of a way."""
+    """Return text on a version that follows the alternative `taken` of the way `name`."""
     way = load().ways[name]
     return f"{way.question} {way.alternatives[taken].means}"
 
@@ -189,7 +189,7 @@ def was_added_later(name: str, version: str) -> bool:
 
 
 def users_in_version(setting: BrokerSetting, release: str, version: str) -> tuple[str, ...]:
-    """Return the strategies and load managers that use a setting in a version; empty if all do.
+    """Return the strategies and load managers that use a setting in a version; empty if all use it.
 
     `release` is the known release nearest to the version.
     """
@@ -286,7 +286,7 @@ def assumption_text(version: str) -> str:
     """Return text saying that a version is assumed to decide like an earlier release.
 
     Empty if the version is older than all known releases, or if its line was judged or has a known
-    release that is not a milestone. Errors: as `nearest_release`.
+    release that is not a milestone. Errors: as for `nearest_release`.
     """
     known = nearest_release(version)
     same = release_line(known) == release_line(version)
@@ -332,7 +332,7 @@ def _examined_like(version: str) -> str:
 def default_in_version(setting: BrokerSetting, version: str) -> Value | None:
     """Return the default of a setting in any version, as far as is known.
 
-    None if the version lacks the setting. Errors: as `nearest_release`.
+    None if the version lacks the setting. Errors: as for `nearest_release`.
     """
     former = former_default(setting.name, version)
     if former is not None:
@@ -345,7 +345,7 @@ def default_in_version(setting: BrokerSetting, version: str) -> Value | None:
 
 
 def has_setting(setting: BrokerSetting, version: str) -> bool:
-    """True if, as far as is known, a version has a setting. Errors: as `nearest_release`."""
+    """True if, as far as is known, a version has a setting. Errors: as for `nearest_release`."""
     judged = judged_version(version)
     if judged is not None and setting.name in judged.has:
         return True
@@ -391,7 +391,7 @@ def version_of_released(profile: str) -> str:
 
 
 def ways_of_version(version: str) -> Mapping[str, str]:
-    """Return the alternative of every way that a version follows. Errors: as `nearest_profile`."""
+    """Return a version's alternative of every way. Errors: as for `nearest_profile`."""
     judged = judged_version(version)
     return {**load().ways_of(nearest_profile(version)), **(judged.ways if judged else {})}
 

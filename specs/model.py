@@ -92,7 +92,7 @@ class Document:
         return next((section for section in self.sections if section.title == title), None)
 
     def link(self, title: str) -> str:
-        """Return the URL of a section; that of the page if the title is empty."""
+        """Return the URL of a section or, if the title is empty, the URL of the page."""
         return f"{self.url}#{anchor(title)}" if title else self.url
 
 
@@ -125,7 +125,7 @@ class Setting:
     unlimited: float | None = None
     """The value that, by its annotation, switches the limit off."""
     dynamic: bool | None = None
-    """True if it can be changed at runtime; None if no annotation says so."""
+    """True if the setting can be changed at runtime; None if no annotation says so."""
     deprecated_in: tuple[str, ...] = ()
     """The documents in which the setting is deprecated."""
     replaced_by: str | None = None
@@ -182,7 +182,7 @@ class Reading:
 class WayAlternative:
     """An alternative of a way, and the class and method in a release that implement it.
 
-    `place` is empty for the documented alternative.
+    `means` describes the alternative; `place` is empty for the documented alternative.
     """
 
     value: str
@@ -220,7 +220,7 @@ class Way:
     parts: tuple[str, ...] = (MODULAR,)
 
     def concerns(self, parts: Collection[str]) -> bool:
-        """True if the way matters to a broker in which these parts are in force."""
+        """True if this point matters to a broker in which these parts are in force."""
         return any(one in parts for one in self.parts)
 
 

@@ -1,4 +1,4 @@
-"""Values of settings that a broker accepts but that users hardly intend, and their effects."""
+"""Values of settings that a broker accepts but users are unlikely to intend, and their effects."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from pulsar_conformance.specs.versions import precedes
 
 @dataclass(frozen=True)
 class OddValues:
-    """Values of a setting that users hardly intend, and what the values do.
+    """Values of a setting that users are unlikely to intend, and their effect.
 
-    They have the effect only if one of `parts` is in force in the broker, or `parts` is empty.
+    They have this effect only if one of `parts` is in force in the broker, or `parts` is empty.
     """
 
     does: str
@@ -50,7 +50,7 @@ class OddValues:
 
 @cache
 def odd_values() -> Mapping[str, tuple[OddValues, ...]]:
-    """Return the values that users hardly intend, by setting. Errors: `SpecError`."""
+    """Return the values that users are unlikely to intend, by setting. Errors: `SpecError`."""
     sheet = read_sheet(Path(__file__).parent, "odd_values.yaml")
     check_shape(sheet, "odd-values")
     return {name: tuple(map(_odd_values, rows)) for name, rows in sheet.data.items()}
@@ -59,7 +59,7 @@ def odd_values() -> Mapping[str, tuple[OddValues, ...]]:
 def effects_of_value(
     name: str, value: Value, version: str, parts: Collection[str]
 ) -> Iterator[str]:
-    """Yield the effects of a value that users hardly intend; nothing if the version is empty."""
+    """Yield the effects of a value that is probably unintended; none if the version is empty."""
     for one in odd_values().get(name, ()) if version else ():
         if one.include(value) and one.apply_in(version, parts):
             yield one.does

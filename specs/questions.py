@@ -29,7 +29,7 @@ def why_no_question(found: JSON) -> str:
 
 
 def missing_property(operation: str, case: JSON) -> str:
-    """Return a message on a required property that a case lacks; empty if it lacks none.
+    """Return a message on a required property that a case lacks; empty if no property is missing.
 
     The message gives the place and uses the words of the validator.
     """

@@ -16,9 +16,10 @@ class Revision:
 
     `first` lists the first versions with the change, one for each release line that lacked it at
     first. If the change was reverted, `gone` lists the first versions without it. `ways` gives the
-    alternatives of ways before and after the change; `before` and `after` describe what no way
-    covers. If `ways` is empty, the profile of a release without the change cannot decide like a
-    version with it, nor the reverse. If `strategy` is set, the change concerns only that strategy.
+    alternatives of ways before and after the change; `before` and `after` describe behavior that no
+    way covers. If `ways` is empty, the profile of a release without the change cannot reproduce
+    decisions of a version with the change, and vice versa. If `strategy` is set, the change
+    concerns only that strategy.
     """
 
     pull: int
