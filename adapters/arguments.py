@@ -167,7 +167,7 @@ def profile_of_version(adapters: Sequence[str]) -> str:
 
 
 def _version_of(adapter: str) -> str:
-    """Return the version of Pulsar that an adapter's name gives; empty if it gives none."""
+    """Return the version of Pulsar in an adapter's name; empty if the name contains no version."""
     from pulsar_conformance.adapters.pulsar.versions import brokers_in
 
     if named := RELEASE_IN_NAME.match(adapter):

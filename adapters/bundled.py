@@ -148,7 +148,7 @@ def build_if_changed(sample: Sample) -> Path:
 
 
 def _move_built(made: Path, program: Path) -> None:
-    """Move a compiled program to its place, unless a concurrent run has already put one there."""
+    """Move a compiled program to its place, unless a concurrent run has already put it there."""
     try:
         made.replace(program)
     except OSError:  # A folder cannot replace another one.
@@ -199,7 +199,7 @@ def connect_sample(
 
 def runnable_adapters() -> tuple[list[str], list[str]]:
     """Return the adapters that this machine can run without setup, and the reasons why it cannot
-    run the others.
+    run other adapters.
     """
     adapters, left_out = ["reference"], []
     for name, sample in BUNDLED_SAMPLES.items():

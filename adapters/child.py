@@ -25,8 +25,8 @@ TAIL_BYTES, TAIL_LINES, TAIL_WIDTH = 8192, 20, 300
 """Number of bytes of standard error to keep, and of lines and columns to show."""
 
 DEBUGGER_LINE = re.compile(rb"^(Listening for transport [^\r\n]*)\r?\n", re.MULTILINE)
-"""Line that a Java virtual machine prints when a debugger can attach; the machine may wait until
-one does.
+"""Line that a Java virtual machine prints when a debugger can attach; the machine may wait for
+this.
 """
 
 TERMINATE_SECONDS = 1.0
@@ -45,8 +45,8 @@ is held by another process.
 
 
 class ChildError(Exception):
-    """Raised if a child process is unusable; `problem` says what the process did; `hint` says what
-    the user can do.
+    """Raised if a child process is unusable. `problem` says what it did; `hint` is advice to the
+    user.
     """
 
     def __init__(self, problem: str, hint: str = "") -> None:

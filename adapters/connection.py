@@ -48,7 +48,7 @@ class Limits:
 
 
 class Connection(ABC):
-    """A connection to an implementation that has answered hello.
+    """A connection to an implementation that has replied to `hello`.
 
     A subclass for a kind of adapter sets `adapter` and `hello`, answers batches in `exchange`, and
     ends the connection in `bye` and `close`. Up to `concurrency` threads may use a connection at
@@ -76,7 +76,7 @@ class Connection(ABC):
 
     @property
     def restarts(self) -> bool:
-        """True if reconnecting is quick, and the new connection has no state of the former one."""
+        """True if reconnecting is quick, and each connection starts without earlier state."""
         return False
 
     @property
@@ -85,7 +85,8 @@ class Connection(ABC):
         return 1
 
     def in_turn(self) -> Callable[[JSON, float], JSON] | None:
-        """Return a function that answers consecutive shedding cycles; None if the adapter has none.
+        """Return a function that answers consecutive shedding cycles; None if the adapter offers no
+        such function.
 
         The function takes a `shed.select` case, which contains the brokers' earlier usage, and the
         minutes since the previous cycle.

@@ -17,7 +17,7 @@ MARK_VARIABLE = "PULSAR_CONFORMANCE_CHILD"
 """Environment variable whose value marks the processes of one child."""
 
 MAX_SEARCHES = 20
-"""Maximum number of searches for remaining processes; new ones may start during a search."""
+"""Maximum number of searches for remaining processes; new processes may start during a search."""
 
 
 def new_mark() -> str:

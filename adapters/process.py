@@ -28,7 +28,7 @@ MAX_QUOTED_CHARACTERS = 60
 
 
 class ProcessConnection(Connection):
-    """Starts a program, exchanges hello, sends it questions, and ends it."""
+    """Starts a program, exchanges `hello` messages, sends questions, and ends the program."""
 
     def __init__(
         self,
@@ -97,7 +97,7 @@ class ProcessConnection(Connection):
             self._child.close()
 
     def close(self) -> None:
-        """Say bye and kill what remains of the child. Never raises an error."""
+        """Say bye and kill remaining processes of the child. Never raises an error."""
         try:
             self.bye()
         except AdapterError:

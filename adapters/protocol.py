@@ -1,6 +1,6 @@
 """Writes and parses the messages of version 1 of the adapter protocol.
 
-The schemas of messages are in `specs/schema/message.json`, those of cases and answers in
+The schemas of messages are in `specs/schema/message.json`, the schemas of cases and answers in
 `specs/schema/operations/`.
 """
 
@@ -72,7 +72,7 @@ class Hello:
         return cls(**known)
 
     def offers_strategy(self, name: str) -> bool:
-        """True unless the implementation lists its shedding strategies and this one is missing.
+        """True if the implementation lists a shedding strategy, or has no list of strategies.
 
         `name` is a full or short class name.
         """
@@ -82,7 +82,7 @@ class Hello:
         )
 
     def offers_algorithm(self, name: str) -> bool:
-        """True unless the implementation lists its split algorithms and this one is missing."""
+        """True if the implementation lists a split algorithm, or has no list of algorithms."""
         return self.algorithms is None or name in self.algorithms
 
 

@@ -34,10 +34,10 @@ class InputLine:
     number: int
     text: bytes
     column: int = 1
-    """The column of its first character."""
+    """The column at which `text` begins in its line, from 1."""
 
     def cut(self, end: int) -> tuple["InputLine", "InputLine"]:
-        """Return the part before an index, and the rest."""
+        """Return the part of the line before an index, and the part from the index on."""
         column = self.column + len(self.text[:end].decode(errors="replace"))
         before = InputLine(self.number, self.text[:end], self.column)
         return before, InputLine(self.number, self.text[end:], column)
@@ -49,7 +49,7 @@ class UnfinishedValue:
 
     rows: list[InputLine] = field(default_factory=list)
     open: list[bytes] = field(default_factory=list)
-    """The opening brackets that have no closing one so far."""
+    """The opening brackets that have not been closed so far."""
     broken: bool = False
     """True if a line ends within a string, which JSON does not allow."""
 

@@ -27,7 +27,7 @@ class InvalidAnswer(Exception):
 
 def check_answers(operation: str, answers: Sequence[JSON]) -> None:
     """Check answers against the operation's schema. Errors: `InvalidAnswer` for the first invalid
-    one.
+    answer.
 
     If this version of the suite does not know the operation, only an answer that declines is valid.
     """

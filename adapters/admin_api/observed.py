@@ -54,7 +54,7 @@ class ObservedStep:
     """The result of one event of a story, as observed on a cluster."""
 
     reason: str
-    """The reason for unloads in this step, unless the cluster reports a more exact one."""
+    """The reason for unloads in this step, unless the cluster reports a more exact reason."""
     leaving: str | None = None
     """A broker that crashes in this step, so that its bundles are lost rather than unloaded."""
     stopping: str | None = None

@@ -226,8 +226,7 @@ class StoryPlayer(ABC):
 
     @abstractmethod
     def wait_for_release(self, parts: Collection[str]) -> None:
-        """Wait until the owner of a split bundle has released these parts, except the parts that it
-        keeps.
+        """Wait until a split bundle's owner has released these parts, but not for parts it keeps.
         """
 
     @abstractmethod

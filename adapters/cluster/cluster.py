@@ -82,9 +82,7 @@ class LiveCluster:
         brokers: Sequence[LiveBroker | SeparateBroker],
         crashed: Iterable[LiveBroker],
     ) -> Metadata:
-        """Clear the metadata store and return it; return a new store if the brokers do not stop
-        cleanly.
-        """
+        """Return the cleared metadata store, or a new store if the brokers do not stop cleanly."""
         for broker in crashed:
             broker.release_resources()
         try:
@@ -302,7 +300,7 @@ class LiveCluster:
         """Wait until every broker has been notified of all writes so far.
 
         ZooKeeper sends notifications in the order of the writes. A broker that knows the last write
-        therefore knows all earlier ones.
+        therefore knows all earlier writes.
         """
         before = {
             name: broker.notified.count.get(MARKER_PATH, 0)

@@ -39,7 +39,7 @@ CRASH_PLACE_HEADING = "# Problematic frame:"
 class ClusterConnection(HostedConnection):
     """A child process whose JVM runs a whole cluster.
 
-    If that JVM crashes, the cluster is lost, and the story is retried once on a new one.
+    If that JVM crashes, the cluster is lost, and the story is retried once on a new cluster.
     """
 
     def __init__(

@@ -26,7 +26,7 @@ Such a start takes seconds.
 
 
 class ClusterPair(Connection):
-    """A cluster, and a second one that starts with the first large batch.
+    """A cluster, and a second cluster that is started at the first large batch.
 
     The position of a case in its batch decides which cluster answers the case. The same batches in
     the same order therefore get the same answers.
@@ -69,12 +69,12 @@ class ClusterPair(Connection):
         return list(chain.from_iterable(both))[: len(batch)]
 
     def bye(self) -> None:
-        """Say bye to both clusters. Errors: `AdapterError` if one had to be killed."""
+        """Say bye to both clusters. Errors: `AdapterError` if a cluster had to be killed."""
         with ThreadPoolExecutor(2) as aside:
             list(aside.map(lambda one: one.bye(), self._both))
 
     def close(self) -> None:
-        """Say bye to both clusters, and kill what remains. Never raises an error."""
+        """Say bye to both clusters, and kill remaining processes. Never raises an error."""
         with ThreadPoolExecutor(2) as aside:
             list(aside.map(lambda one: one.close(), self._both))
 

@@ -115,7 +115,7 @@ class LiveStory(StoryPlayer):
         self._start(name, capacity)
 
     def leader_lost(self, _about: Mapping[str, Any], _step: ObservedStep) -> None:
-        """Make the leader lose the leadership, so that a new one is elected."""
+        """Make the leader lose the leadership, so that a new leader is elected."""
         if not self._cluster.brokers:
             raise EventDeclined("ignored", "no broker leads")
         self._cluster.depose_leader()
@@ -160,7 +160,7 @@ class LiveStory(StoryPlayer):
         self.send_or_decline(requests.set_group(namespace, group))
 
     def tick(self, about: Mapping[str, Any], step: ObservedStep) -> None:
-        """Let the story's time pass: run the tasks that brokers have scheduled for it."""
+        """Let the story's time pass: run the tasks that brokers have scheduled for this period."""
         end = self._clock + about["minutes"]
         step.time_passed = self._sheds = True
         try:

@@ -57,7 +57,9 @@ class Timer:
 
 
 class Timers:
-    """The scheduled tasks of one broker's executor, which run when the story's clock says so."""
+    """The scheduled tasks of one broker's executor, which run when the story's clock reaches their
+    times.
+    """
 
     def __init__(self, executor: Java) -> None:
         self._pool = field(executor, "e").get(executor)

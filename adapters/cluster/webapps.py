@@ -57,7 +57,7 @@ class WebApps:
         self._lent: dict[Java, tuple[str, WebApp]] = {}
 
     def lend(self, servlet: Java) -> None:
-        """Give a starting servlet a free application for its path, or a new one."""
+        """Give a starting servlet a free application for its path, or a new application."""
         path = str(servlet.getServletContext().getContextPath())
         free = self._free[path]
         app = free.pop() if free else WebApp(servlet)

@@ -28,7 +28,7 @@ BATCH = 20
 
 
 class OperatedConnection(Connection):
-    """Reads a cluster when it is created, and answers questions from what it has read."""
+    """Reads the state of a cluster when created, and answers questions from this state."""
 
     def __init__(self, address: Address, name: str, profile: str) -> None:
         self.adapter = name

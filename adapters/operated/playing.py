@@ -92,7 +92,7 @@ class PlayedCluster:
         return f"{namespace_of_topic(topic)}/{part}"
 
     def owner_of(self, topic: str) -> str:
-        """Return the broker that serves a topic; if there is none, the lookup assigns one.
+        """Return the broker that serves a topic; if no broker does, the lookup assigns a broker.
 
         Errors: `NoAnswer`, `ConditionTimeout`.
         """
@@ -193,7 +193,9 @@ class PlayedStory(StoryPlayer):
             )
 
     def look_up_owner(self, topic: str, step: ObservedStep) -> None:  # noqa: ARG002  the deciding broker is unknown
-        """Record a topic's owner; if its bundle has none, a lookup makes the cluster choose one."""
+        """Record a topic's owner; if its bundle has no owner, a lookup makes the cluster choose a
+        broker.
+        """
         if not self.looked_up_bundle_exists(topic):
             self.bundle[topic] = self._cluster.bundle_of(topic)
         bundle = self.bundle[topic]

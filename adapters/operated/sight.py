@@ -39,5 +39,5 @@ class ObservedState:
         return str(self.settings.get("loadManagerClassName", "")).endswith(EXTENSIBLE)
 
     def owner_by_bundle(self) -> dict[str, str]:
-        """Return the owner of each bundle that has one."""
+        """Return the owner of each owned bundle."""
         return {bundle: broker for broker, held in self.owners.items() for bundle in held}

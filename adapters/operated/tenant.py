@@ -82,7 +82,9 @@ class StoryTenant:
         self.ask(requests.create_namespace(space, bundles))
 
     def domain(self, name: str, brokers: list[str]) -> None:
-        """Register brokers in a failure domain; without brokers, delete it. Errors: `NoAnswer`."""
+        """Register brokers in a failure domain; without brokers, delete the domain. Errors:
+        `NoAnswer`.
+        """
         cluster = self._state.cluster
         request = requests.set_domain(name, brokers, cluster)
         what = f"failure domain {name}"

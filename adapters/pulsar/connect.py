@@ -172,7 +172,7 @@ def check_release(text: str) -> None:
 
 
 def _versions_text() -> str:
-    """Return which versions can be downloaded; older ones only if they were examined."""
+    """Return text on which versions can be downloaded; old versions must have been examined."""
     known = list(versions.releases())
     older = [one for one in known if versions.version_key(one)[0] < versions.OLDEST]
     later = [one for one in known if one not in older]

@@ -159,7 +159,9 @@ error and the missing class.
 
 
 def field(of: Java, name: str) -> Java:
-    """Return a field of a class or of its superclasses, even if private; None if there is none."""
+    """Return a field of a class or of its superclasses, even if private; None if there is no such
+    field.
+    """
     return _field(_class(of), name)
 
 
@@ -200,7 +202,7 @@ def _methods(kind: type[Any], name: str) -> tuple[Java, ...]:
 
 
 def call(on: Java, name: str, *arguments: Java) -> Java:
-    """Call a method that is not public. Errors: those of the method."""
+    """Call a method that is not public. Errors: the exceptions of the method."""
     [method, *_] = [m for m in methods(on, name) if m.getParameterCount() == len(arguments)]
     try:
         return method.invoke(on, jpype.JArray(jpype.java.lang.Object)(list(arguments)))

@@ -20,7 +20,7 @@ PROGRESS_SECONDS = 5.0
 """Seconds between two messages about progress."""
 
 MAX_SECONDS = 15 * 60.0
-"""Time limit in seconds for one run of Maven; even on slow lines, a download takes less."""
+"""Time limit in seconds for one run of Maven; even on slow lines, downloads are faster."""
 
 CHUNK = 1 << 16
 

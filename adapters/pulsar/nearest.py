@@ -66,7 +66,7 @@ def distinguishing_points(ask: Ask) -> Iterator[DistinguishingPoint]:
 def most_similar_release(version: str, found: list[DistinguishingPoint]) -> str:
     """Return the examined release that gives the same answer to most of the questions.
 
-    If several do, return the one with the closest version.
+    If several releases do, return the release with the closest version.
     """
     wanted = version_key(version)
 

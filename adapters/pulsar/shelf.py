@@ -20,7 +20,7 @@ from pulsar_conformance.specs.errors import print_note
 MANIFEST = "jars.json"
 LIBRARY = "lib"
 QUIET_SECONDS = 1.0
-"""Seconds of waiting for another process before a note says so."""
+"""Seconds to wait for another process before a note about it is printed."""
 
 POLL_SECONDS = 0.1
 """Seconds between two attempts to lock a folder."""
@@ -96,7 +96,7 @@ class CachedJars:
     def locked(self, what: str) -> Iterator[None]:
         """Lock the folder against other downloads of `what`, such as "Pulsar 3.0.7".
 
-        A note on standard error says if the lock has to be waited for. Errors: `OSError` if the
+        If the wait for the lock is long, a note on standard error says so. Errors: `OSError` if the
         folder is not writable.
         """
         self.folder.parent.mkdir(parents=True, exist_ok=True)

@@ -195,7 +195,7 @@ def completed_future(value: Java = None) -> Java:
 
 
 def java_optional(value: Java) -> Java:
-    """Return an Optional that contains the value; an empty one for None."""
+    """Return an Optional that contains the value; an empty Optional for None."""
     return java_class(OPTIONAL).ofNullable(value)
 
 

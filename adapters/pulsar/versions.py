@@ -70,7 +70,7 @@ def unconditional_defaults(documented: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def neutral_settings(documented: Collection[str]) -> tuple[NeutralSetting, ...]:
-    """Return the settings to switch off, except those that have a documented default."""
+    """Return the settings to switch off, except settings with a documented default."""
     return tuple(one for one in _all_neutral_settings() if one.name not in documented)
 
 
@@ -115,8 +115,8 @@ def downloadable_release(version: str) -> KnownRelease | None:
 def closest_examined(version: str) -> str:
     """Return the closest examined release.
 
-    This is the first examined release of the same line, such as 3.0. If the line has none, it is
-    the next later release; if there is no later release, it is the latest.
+    This is the first examined release of the same line, such as 3.0. If the line has no examined
+    release, it is the next later release or, without a later release, the latest.
     """
     wanted, known = version_key(version)[0], [*releases()]
     alike = [one for one in known if version_key(one)[0][:2] == wanted[:2]]
@@ -125,7 +125,7 @@ def closest_examined(version: str) -> str:
 
 
 def brokers_in(folder: Path) -> list[str]:
-    """Return the versions of the brokers whose jars are in a folder; normally one."""
+    """Return the versions of all broker jars in a folder; normally, there is a single version."""
     found = (BROKER_JAR.search(jar.name) for jar in sorted(folder.glob("*.jar")))
     return [match[1] for match in found if match]
 

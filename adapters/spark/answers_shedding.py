@@ -110,7 +110,7 @@ def _owned_structs(report: Column, chosen: PlanBasis) -> Column:
 
 
 def _restrictions(bundle: Column, chosen: PlanBasis) -> tuple[Column, Column]:
-    """Return whether a bundle must stay, and the brokers that may take it; null if all may."""
+    """Return whether a bundle must stay, and the brokers that may take it; null for all brokers."""
     space = namespace_of(bundle["bundle"])
     kept = shedding.in_grace_period(bundle["moved"], chosen.readings) | policies.must_stay(space)
     return kept.alias("kept"), policies.permitted_targets(space).alias("targets")

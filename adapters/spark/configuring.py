@@ -9,7 +9,7 @@ COMPILED, INTERPRETED = (
     {"spark.sql.codegen.wholeStage": whole, "spark.sql.codegen.factoryMode": mode}
     for whole, mode in (("true", "FALLBACK"), ("false", "NO_CODEGEN"))
 )
-"""Settings of a session that compiles its plans, and of one that interprets them.
+"""Settings of a session that compiles its plans, and of a session that interprets them.
 
 Measured on a history of 264 lines: 54 s of CPU time interpreted, 85 s compiled.
 """

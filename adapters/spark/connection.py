@@ -185,7 +185,7 @@ class SparkConnection(Connection):
             raise
 
     def bye(self) -> None:
-        """Release Spark once it has started; the last of its users stops it."""
+        """Release Spark once it has started; the last user of Spark stops it."""
         if self._starting is not None:
             self._starting.add_done_callback(session.release_started)
             self._starting = None

@@ -220,7 +220,7 @@ def _has_failed(launching: Future[Any]) -> bool:
 
 
 def _settings(master: str, more: Mapping[str, str]) -> dict[str, str]:
-    """Return a session's settings; those in `more` override the suite's."""
+    """Return a session's settings; settings in `more` override the suite's own."""
     cores = re.search(r"\[(\d+)", master)
     tasks = int(cores[1]) if cores else (os.cpu_count() or 1)
     return {

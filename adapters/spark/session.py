@@ -100,7 +100,7 @@ class Spark:
 
     @property
     def tail(self) -> str:
-        """The last lines of its Java process's output; empty if it was not started here."""
+        """The last lines of output of Spark's Java process; empty if it was not started here."""
         return self.log.tail() if self.log else ""
 
 

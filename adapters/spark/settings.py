@@ -73,7 +73,7 @@ def _text(value: Value) -> Column:
 
 
 def missing_settings(settings: Column, names: Iterable[str]) -> Column:
-    """Return text that lists the settings without a value; null if all have one."""
+    """Return text that lists the settings without a value; null if all have a value."""
     tests = [F.when(settings[name].isNull(), F.lit(name)) for name in names]
     absent = F.array_compact(F.array(F.lit(None).cast("string"), *tests))
     words = F.concat(F.array_join(absent, ", "), F.lit(": no documented default, and not set"))

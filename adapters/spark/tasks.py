@@ -19,7 +19,7 @@ from pulsar_conformance.adapters.spark.session import (
 MAX_JOBS = 64
 """Maximum number of jobs that Spark has at a time; each has one task.
 
-A task takes about a minute; its job takes another 20 ms.
+A task takes about a minute; its job adds 20 ms.
 """
 
 

@@ -173,10 +173,10 @@ def finds_imbalance(brokers: Column, settings: Column) -> Column:
 
 
 def _moves(brokers: Column, settings: Column) -> Column:
-    """Return the moves between pairs of brokers: the most and the least loaded one, then the second
-    most and the second least loaded one, and so on.
+    """Return the moves between pairs of brokers: the most and the least loaded broker, then the
+    second most and the second least loaded broker, and so on.
 
-    `brokers` are sorted by load. If a broker moves nothing, the next most loaded one takes its
+    `brokers` are sorted by load. If a broker moves nothing, the next most loaded broker takes its
     place in the pair. [TRANSFER-09]
     """
     count = F.size(brokers)

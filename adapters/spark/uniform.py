@@ -121,7 +121,9 @@ def with_extremes(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:
 
 
 def _is_worthwhile() -> Column:
-    """True if the messages or the bytes to move reach their minimum or have none. [UNIFORM-06]"""
+    """True if the messages or the bytes to move reach their minimum, or have no minimum.
+    [UNIFORM-06]
+    """
     settings = F.col("settings")
     enough = (
         F.coalesce(

@@ -20,7 +20,7 @@ CAPACITY = 1e8
 """Capacity of the running broker in bytes per second; it has no influence on decisions."""
 
 DEFAULT_BROKER = "broker"
-"""Name of the running broker if a question names none."""
+"""Name of the running broker if a question names no broker."""
 
 SERVER_ERROR = 500
 SECONDS = 3.0
@@ -28,9 +28,7 @@ SECONDS = 3.0
 
 
 class FailedRequest(Exception):
-    """Raised for a request that failed in the broker; the message quotes the reason if there is
-    one.
-    """
+    """Raised for a request that failed in the broker; the message quotes the reason, if any."""
 
 
 class AskedLeader:
@@ -54,7 +52,7 @@ class AskedLeader:
         """The result of the last question, which is stored in `_question`."""
 
     def begin(self, settings: Mapping[str, Any], brokers: Iterable[str] = ()) -> None:
-        """Start the first of these brokers as leader, and register the others without starting
+        """Start the first of these brokers as leader; register the other brokers without starting
         them.
 
         Errors: `Inexpressible`.
@@ -73,7 +71,7 @@ class AskedLeader:
         self._register_brokers(others)
 
     def remember(self, question: Mapping[str, Any], found: Any) -> None:
-        """Store the result of a question; it is used if the next question is the same."""
+        """Store the result of a question, to be used if the next question is the same."""
         self._question, self.remembered = question, found
 
     def has_answered(self, question: Mapping[str, Any]) -> bool:

@@ -77,7 +77,8 @@ def _ask_assignment(
 ) -> Answer:
     """Return the broker that the leader assigns, and the candidates.
 
-    If several brokers are equally good, each repetition of `question` returns the next of them.
+    If several brokers are equally good, each repetition of `question` returns the next of these
+    brokers.
     """
     up = list(candidates)
     if not up:

@@ -119,7 +119,7 @@ EXTENSIONS = "org.apache.pulsar.broker.loadbalance.extensions"
 REPORTER = f"{EXTENSIONS}.reporter.BrokerLoadDataReporter"
 LOAD_DATA = f"{EXTENSIONS}.data.BrokerLoadData"
 NEVER_REPORTED = 0
-"""Time of the last report of a broker that has not written one, in milliseconds since 1970."""
+"""Time of the last report, in milliseconds since 1970, if the broker has not written any report."""
 
 
 def due(release: Release, case: Case) -> Answer:

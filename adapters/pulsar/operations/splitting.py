@@ -31,14 +31,14 @@ STATISTICS = "org.apache.pulsar.common.policies.data.stats.TopicStatsImpl"
 
 
 def algorithms(release: Release) -> list[str]:
-    """Return the release's split algorithms; before 2.6, there is a single, unnamed one."""
+    """Return the release's split algorithms; before 2.6, there is a single, unnamed algorithm."""
     if not release.configurations.knows(DEFAULT_ALGORITHM):
         return [RANGE]
     return [name for name in ALGORITHMS if java_class(SPLITTER).of(name) is not None]
 
 
 def split(release: Release, case: Case) -> Answer:
-    """Return the bundles that the owner acquired, or the original bundle if it acquired none."""
+    """Return the parts that the owner acquired, or the original bundle if it acquired no part."""
     settings, algorithm, positions = _asked(case)
     if case["by"] != "admin" and str(settings.get(MANAGER)).endswith(EXTENSIBLE):
         raise Unsupported(

@@ -169,9 +169,7 @@ def next_choice(
 
 
 def set_bundles_and_loads(release: Release, manager: Java, load: Java, case: Case) -> None:
-    """Set each broker's bundles, both reported and preallocated ones; then set the brokers'
-    load.
-    """
+    """Set each broker's reported and preallocated bundles; then set the brokers' load."""
     serving = {
         name: [*report.get("bundles", ()), *case["preallocated"].get(name, ())]
         for name, report in case["brokers"].items()
