@@ -197,7 +197,7 @@ class Context:
         return next(self._asked[hashlib.sha256(text.encode()).digest()])
 
     def settings(self, case: Case) -> Settings:
-        """Return the effective settings of a case. Errors: those of the release's `settings_of`."""
+        """Return the effective settings of a case. Errors: as for the release's `settings_of`."""
         given = case.get("settings", {})
         if self.release is not None:
             return self.release.settings(given, self.defaults)

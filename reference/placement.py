@@ -94,7 +94,7 @@ class Placement:
 
     @cached_property
     def best(self) -> tuple[str, ...]:
-        """The candidates that may get the bundle: those with the lowest score.
+        """The candidates that may get the bundle: the candidates with the lowest score.
 
         Candidates without a score may get it only if no candidate has a score. If all candidates
         are overloaded, all may get it. [PLACE-02, PLACE-05]
@@ -158,7 +158,7 @@ class PlannedPlacement:
 
     @cached_property
     def best(self) -> tuple[str, ...]:
-        """The candidates from which one is chosen at random. [PLANNED-02, PLANNED-06]"""
+        """The candidates among which the choice is random. [PLANNED-02, PLANNED-06]"""
         if self.plan is None or not self.running:
             return self.candidates
         source, destination = self.plan["from"], self.plan["to"]
@@ -295,7 +295,7 @@ class Assignment:
 
     @cached_property
     def serving(self) -> dict[str, list[str]]:
-        """The bundles that each broker reported, and those assigned to it since its report."""
+        """The bundles that each broker reported, and bundles assigned to it since its report."""
         ahead = self.case["preallocated"]
         return {
             name: [*report.get("bundles", ()), *ahead.get(name, ())]

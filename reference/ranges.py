@@ -80,7 +80,7 @@ class HashRange:
         )
 
     def covers(self, other: HashRange) -> bool:
-        """True if the other range lies within this one."""
+        """True if the other range lies within this range."""
         return self.lower <= other.lower and other.upper <= self.upper
 
     def cut(self, positions: Sequence[int]) -> tuple[HashRange, ...]:

@@ -20,7 +20,7 @@ class Past(NamedTuple):
     unloads: tuple[str, ...]
     ago: Minutes
     hits: int | None = None
-    """Number of consecutive cycles with an imbalance, up to this one; None if it is unknown."""
+    """Number of consecutive cycles with an imbalance, up to this cycle; None if it is unknown."""
 
     @property
     def sources(self) -> frozenset[str]:

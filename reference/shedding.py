@@ -236,7 +236,7 @@ class Unloads:
     bundles: tuple[str, ...]
     explain: Callable[[], Iterator[Step]]
     to: Mapping[str, str] = field(default_factory=dict)
-    """The destination of each bundle, if the strategy names one. [TRANSFER-09, PLANNED-01]"""
+    """The destination of each bundle, if the strategy chooses any. [TRANSFER-09, PLANNED-01]"""
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.bundles)

@@ -187,7 +187,7 @@ SELECTING_SETTING: Mapping[str, str] = {
 
 
 def algorithm_of(asked: str | None, by: str, settings: Settings, readings: Readings) -> str:
-    """Return the requested algorithm, or the one that the settings select. [SPLIT-15 … 18]
+    """Return the requested algorithm, or the algorithm that the settings select. [SPLIT-15 … 18]
 
     Errors: `Refused` for an unknown algorithm, and for a split at given positions that no
     administrator requests.

@@ -321,7 +321,7 @@ def _steps(
 
 
 def _busiest_text(levels: Levels, broker: Broker) -> str:
-    """Return text that calls a broker the busiest one, or the busiest one that can shed enough."""
+    """Return text that calls a broker the busiest, or the busiest that can shed enough."""
     used = levels.usage[broker.name]
     passed_over = any(one > used for one in levels.usage.values())
     return f"the busiest broker{' that can shed enough' if passed_over else ''}"

@@ -158,7 +158,7 @@ class TransferPlan:
 
     @cached_property
     def hits(self) -> int:
-        """Number of consecutive cycles with an imbalance, up to this one. [TRANSFER-06]"""
+        """Number of consecutive cycles with an imbalance, up to this cycle. [TRANSFER-06]"""
         found = 0
         for index, one in enumerate(self.past):
             found = hits_after(one, self.past[:index], found)

@@ -200,10 +200,10 @@ class ExtremePair:
         return least_and_most_used(self.usage)
 
     def hits(self, threshold: str) -> int:
-        """Return the number of consecutive cycles, up to this one, over a threshold. [AVERAGE-03]
+        """Return the number of consecutive cycles over a threshold, up to this cycle. [AVERAGE-03]
 
-        In such a cycle, the two usages differ by more than the setting `threshold`. Going back, the
-        count ends at a cycle with another pair of brokers, or with unloads.
+        A cycle is over the threshold if the two usages differ by more than the setting `threshold`.
+        Going back, the count ends at a cycle with another pair of brokers, or with unloads.
         """
         most = self.cycle.settings.number(threshold)
         past: Sequence[Any] = self.cycle.case.get(EARLIER, ())

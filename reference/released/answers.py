@@ -124,7 +124,7 @@ def split(context: Context, case: Case, release: ReleasedWays) -> Derivation:
 
 
 def split_candidates(context: Context, case: Case, release: ReleasedWays) -> Derivation:
-    """Return a release's answer: the bundles that its leader splits, and those whose parts it
+    """Return a release's answer: the bundles that its leader splits, and the bundles whose parts it
     unloads.
     """
     task = SplitterTask(Leader(case, context.settings(case), release))

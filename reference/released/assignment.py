@@ -71,8 +71,8 @@ class ReleasedAssignment:
     def permitted(self) -> Candidates:
         """The brokers that isolation policies permit, in the iteration order of Java's hash set.
 
-        Brokers enter the set in the order of their names. If several policies apply, the one stored
-        first decides.
+        Brokers enter the set in the order of their names. If several policies apply, the policy
+        that was stored first decides.
         """
         addresses = brokers_by_address(self.known.case["brokers"], self._release.addresses)
         brokers = tuple(addresses[one] for one in in_set_order(sorted(addresses)))
@@ -125,7 +125,7 @@ class ReleasedAssignment:
 
     @cached_property
     def best(self) -> Candidates:
-        """The brokers from which one is chosen at random."""
+        """The brokers among which the choice is random."""
         kept = [name for name in self.first.best if name not in self.first.overloaded]
         return sorted({*kept, *self.second.best}) if self.second else kept
 

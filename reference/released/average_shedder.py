@@ -147,7 +147,7 @@ def _reset_hits(memory: CycleMemory, *brokers: str) -> None:
 
 
 def _chosen(view: ClusterView, idle: str, busy: str) -> _Pair:
-    """Return a pair of brokers with the bundles to move from the busy to the idle one.
+    """Return a pair of brokers with the bundles to move from the busy to the idle broker.
 
     Together, the bundles carry at most the traffic to move.
     """

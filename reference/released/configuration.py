@@ -137,7 +137,7 @@ def settings_of(
     defaults: Mapping[str, Value],
     later: Version = (),
 ) -> Settings:
-    """Return the effective settings: those given, else `defaults`, else the release's own.
+    """Return the effective settings: `given` values, else `defaults`, else the release's defaults.
 
     If a later version is given, settings added up to that version are accepted as well.
 

@@ -41,8 +41,8 @@ r"""Java's escapes outside a character class, each with Python's equivalent.
 """
 
 FOREIGN = frozenset("cGkNRuxXpPHV")
-"""Java's escapes that Python lacks; only those in `CLASSES` and those with a character's number are
-translated.
+"""Java's escapes that Python lacks; only escapes in `CLASSES` and escapes that give a character's
+number are translated.
 """
 
 CODE = re.compile(r"x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}")

@@ -243,7 +243,7 @@ def _stats(value: Any) -> dict[str, dict[str, Any]] | None:
 
 
 def _inexpressible(broker: Mapping[str, Any]) -> str | None:
-    """Return why the protocol cannot express what the release reads from a report, or None."""
+    """Return why the protocol cannot express the release's result of parsing; None if it can."""
     for bundle in (*broker.get("bundles", ()), *broker.get("lastStats", ())):
         if not BUNDLE.fullmatch(bundle):
             return f"the release reads {bundle!r} as a bundle"

@@ -51,7 +51,7 @@ def select(
     strategy.
 
     `memory` is the state of the strategy after earlier cycles. `minute` is the time in minutes
-    since the first of them.
+    since the first cycle.
     """
     by_default = cycle.case["strategy"] is None and selects_extensible_manager(cycle.settings.given)
     if (cycle.strategy == TRANSFER_SHEDDER or by_default) and release.version >= V3:

@@ -155,7 +155,7 @@ def bundle_steps(
     """Yield a step for each bundle: whether it is shed or kept, and why.
 
     An eligible bundle is kept for the reason `stays`. If given, `full` is the reason for bundles
-    after the last one that is shed, and `idle` for bundles without traffic.
+    after the last shed bundle, and `idle` for bundles without traffic.
     """
     known, free = view.known, set(eligible)
     carried, left = 0.0, len(chosen)
@@ -187,7 +187,7 @@ def too_few(owned: Sequence[str]) -> str:
 
 
 def _last_unload(view: ClusterView, bundle: str) -> str:
-    """Return how long ago a bundle was unloaded; the grace period still protects it."""
+    """Return text on when a bundle was last unloaded, for a bundle still in its grace period."""
     ago = view.known.case.get("recentlyUnloaded", {}).get(bundle)
     if ago is None:
         return "unloaded within the grace period"

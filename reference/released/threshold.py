@@ -147,7 +147,7 @@ def _cycle(view: ClusterView, memory: CycleMemory, now: Mapping[str, float]) -> 
 
 
 def _looks_for_idle(known: Leader) -> bool:
-    """True if the lower boundary is enabled, so that the busiest broker sheds for an idle one."""
+    """True if the lower boundary is enabled: the busiest broker sheds for an idle broker."""
     looks = known.way("lower-boundary-relief") == "half-threshold"
     return looks and known.settings.flag(LOWER_BOUNDARY)
 

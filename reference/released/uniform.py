@@ -142,8 +142,9 @@ def _apart(view: ClusterView, kind: str) -> _Spread:
 def _mixed(view: ClusterView) -> dict[str, _Spread]:
     """Return the spread of each measure in releases that compare both measures together.
 
-    Brokers are compared in order. A broker replaces the busiest one so far if it has more traffic
-    in either measure, even if it has less in the other. The same holds for the idlest broker.
+    Brokers are compared in order. A broker replaces the busiest broker so far if it has more
+    traffic in either measure, even if it has less in the other. The same holds for the idlest
+    broker.
     """
     known = view.known
     busiest, idlest = None, None

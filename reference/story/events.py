@@ -122,7 +122,9 @@ def restart(world: World, event: Mapping[str, Any], result: EventResult) -> None
 
 
 def leader_lost(world: World, _event: Mapping[str, Any], result: EventResult) -> None:
-    """Make the next broker the leader, if there is one; bundles stay. [MANAGER-10, MANAGER-11]"""
+    """Make the next broker the leader, if there is another broker; bundles stay. [MANAGER-10,
+    MANAGER-11]
+    """
     if world.leader is None:
         raise Ignored("no broker leads")
     names = list(world.brokers)
@@ -193,7 +195,7 @@ The keys are the alternatives of the reading `second-domain`. [ANTI-15, ANTI-16]
 
 
 def group(world: World, event: Mapping[str, Any], _happened: EventResult) -> None:
-    """Set a namespace's anti-affinity group, replacing an earlier one. [ANTI-12]"""
+    """Set a namespace's anti-affinity group, replacing any earlier group. [ANTI-12]"""
     name, given = event["namespace"], event["group"]
     if name not in world.namespaces:
         raise Ignored(f"there is no namespace {name}")

@@ -99,7 +99,7 @@ class World:
 
     @property
     def settings(self) -> Settings:
-        """The settings that apply: those of the leader.
+        """The effective settings, which are the leader's settings.
 
         Dynamic settings take effect immediately, except the shedding strategy. [SHED-10]
         """
