@@ -25,7 +25,7 @@ class BrokerSetting:
     name: str
     type: str
     defaults: Mapping[str, Value]
-    """Default values, each by the first release that has it."""
+    """Default values, by the first release with each value."""
     since: str
     deprecated: str = ""
     replaces: str = ""
@@ -81,7 +81,7 @@ def _value_for(by_release: Mapping[str, T], release: str, none: T) -> T:
 
 
 def _release_index(release: str) -> int:
-    """Return the index of a release among the known ones; for an unknown one, their number."""
+    """Return the index of a release among the known releases; for any other, their number."""
     known = known_releases()
     return known.index(release) if release in known else len(known)
 

@@ -101,7 +101,7 @@ class Specs:
     def defaults(self, profile: str) -> Defaults:
         """Return the default of each setting that has a default in the profile.
 
-        The default is the documented one, unless the profile describes a release with a different
+        This is the documented default, unless the profile describes a release with a different
         default. All callers share the result, so they must not change it.
         """
         if profile not in self._defaults:

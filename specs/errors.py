@@ -13,7 +13,7 @@ UNUSABLE = 2
 """Exit status for input or an implementation that cannot be used."""
 
 MAX_LISTED_NAMES = 14
-"""Maximum number of known names that a message lists; if there are more, it lists similar ones."""
+"""Maximum number of known names that a message lists; if there are more, it lists similar names."""
 
 
 class UserError(Exception):
@@ -163,7 +163,7 @@ def _hints(head: str) -> Iterator[str]:
 
 
 def unknown_name(name: str, kind: str, known: Iterable[str]) -> str:
-    """Return the message that a name is unknown, with the known names or similar ones."""
+    """Return the message that a name is unknown, with the known names or similar names."""
     return f"unknown {kind} '{name}'; {suggest_names(name, known)}"
 
 

@@ -86,7 +86,7 @@ class JudgedVersion:
         return tuple(filter(None, found))
 
     def why_unlike(self, strategy: str) -> str:
-        """Return why no profile decides like this version under a strategy; empty if one does."""
+        """Return why no profile decides like this version under a strategy; empty if any does."""
         release = release_of_profile(self.profile)
         if was_added_later(strategy, release) and not was_added_later(strategy, self.asked):
             return f"it has {strategy}, but {release}, the most similar release, does not"
@@ -115,7 +115,7 @@ class JudgedVersion:
 
 
 def former_defaults(version: str, release: str, *, lists: bool = False) -> dict[str, Value]:
-    """Return a version's former defaults except those of `release`; `lists` adds list settings."""
+    """Return former defaults of a version that differ in `release`; `lists` adds list settings."""
     found = {name: former_default(name, version) for name in broker_data()["former"]}
     return {
         name: value
@@ -257,7 +257,7 @@ def judged_version(version: str) -> JudgedVersion | None:
 
 
 def newest_of_line(version: str) -> str:
-    """Return the newest examined version of a line such as 3.0: a known release, else a judged one.
+    """Return the newest examined version of a line such as 3.0: a known release or judged version.
 
     A complete version such as 3.0.4, and a line with only a milestone, are returned unchanged.
     """

@@ -82,7 +82,7 @@ class Document:
     settings.
     """
     copy_of: str | None
-    """The document of which this one is a copy; a rule must not rely on a copy alone."""
+    """The document of which this document is a copy; a rule must not rely on a copy alone."""
     sections: tuple[Section, ...]
     follows: str | None = None
     """The page for an earlier version whose sentences this page repeats."""
@@ -115,7 +115,7 @@ class Setting:
     meaning: str
     documents: tuple[str, ...]
     defaults: Mapping[str, JSON]
-    """The printed default, by the ID of the document that prints it."""
+    """The default that each document prints, by the document's ID."""
     no_default: str | None
     """Reason why no document gives a default."""
     choices: tuple[JSON, ...] = ()
@@ -129,7 +129,7 @@ class Setting:
     deprecated_in: tuple[str, ...] = ()
     """The documents in which the setting is deprecated."""
     replaced_by: str | None = None
-    """The setting that replaces a deprecated one."""
+    """The setting that replaces this setting, if it is deprecated."""
 
 
 @dataclass(frozen=True)
@@ -246,12 +246,14 @@ class Profile:
     """
     documents: tuple[str, ...]
     readings: Mapping[str, str]
-    """Readings whose values differ from the base profile or, without one, from the defaults."""
+    """Readings whose values differ from the base profile or, without base profile, from the
+    defaults.
+    """
     based_on: str | None
     defaults: Mapping[str, JSON] = field(default_factory=dict)
-    """Settings whose defaults differ from the printed ones."""
+    """Settings whose defaults differ from the printed defaults."""
     ways: Mapping[str, str] = field(default_factory=dict)
-    """The release's alternatives of ways, if they are not the documented ones."""
+    """The release's alternatives of ways, where they are not the documented alternatives."""
     hidden: Mapping[str, float] = field(default_factory=dict)
     """Undocumented settings of a release, with their defaults."""
     without: Mapping[str, str] = field(default_factory=dict)
