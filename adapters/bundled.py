@@ -1,4 +1,4 @@
-"""The sample implementations that come with the suite, and which of them this machine can run."""
+"""The suite's sample implementations, and a list of the samples that this machine can run."""
 
 from __future__ import annotations
 

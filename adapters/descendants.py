@@ -38,9 +38,7 @@ def descendants_of(parent: int) -> list[psutil.Process]:
 
 
 def processes_with_mark(mark: str) -> list[psutil.Process]:
-    """Return the processes with this mark, as far as their environments can be read, except this
-    process.
-    """
+    """Return the processes with this mark whose environments can be read, except this process."""
     found = []
     for process in psutil.process_iter():
         with suppress(psutil.Error, OSError):

@@ -61,7 +61,7 @@ class AdapterError(UserError):
 
 
 class ProtocolViolation(AdapterError):
-    """Raised for a message that violates the protocol in a way that concerns no single case."""
+    """Raised for a message that violates the protocol as a whole, not only in one case's answer."""
 
 
 class AdapterFailure(Exception):

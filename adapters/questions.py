@@ -85,8 +85,8 @@ class UnfinishedValue:
     def lines_to_reread(self) -> list[InputLine]:
         """Return the lines to read again if this value has no end.
 
-        They begin with the first line, after the line on which this value starts, that can start a
-        value.
+        Reading resumes at the first line after the start of this value that can start a value
+        itself.
         """
         starts = (place for place, row in enumerate(self.rows) if place and row.text[:1] == b"{")
         return self.rows[next(starts, len(self.rows)) :]

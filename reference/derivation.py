@@ -59,7 +59,8 @@ def fold_steps(steps: Sequence[Step]) -> Iterator[Step]:
     If consecutive brokers have equal steps, the steps of the first broker are kept. A line such as
     "b3 to b10 as b2", or "b3, b5 as b2" if the numbers have gaps, replaces the others. Steps are
     equal if they differ only in the names of the broker and its bundles. In a cycle that directly
-    follows another cycle, the line "as in the cycle before" replaces the steps that both have.
+    follows another cycle, the line "as in the cycle before" replaces the steps that both cycles
+    have.
     """
     before: tuple[Step, ...] = ()
     for _, alike in groupby(blocks(steps), key=_likeness):

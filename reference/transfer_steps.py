@@ -84,7 +84,7 @@ def _deviation(balance: Balance) -> str:
 
 
 def transfers_of_broker(plan: TransferPlan, name: str) -> Iterator[Step]:
-    """Yield as steps the traffic that a broker was to move, and why each bundle goes or stays."""
+    """Yield as steps the traffic that a broker has to move, and why each bundle goes or stays."""
     cycle, broker = plan.cycle, plan.cycle.brokers[name]
     attempt = next((one for one in plan.attempts if one.source == name), None)
     movable = transferable(cycle, broker)
@@ -108,7 +108,7 @@ def transfers_of_broker(plan: TransferPlan, name: str) -> Iterator[Step]:
 
 
 def _amount_step(plan: TransferPlan, attempt: Transfer) -> Step:
-    """Return the step that shows half of the difference between two brokers' loads as traffic."""
+    """Return the step that converts half of the difference of two brokers' loads to traffic."""
     load, target = plan.balance.load, attempt.target
     high, low = (plain(load[one]) for one in (attempt.source, target))
     traffic = throughput(plan.balance.traffic[attempt.source])

@@ -1,4 +1,4 @@
-"""Settings that are annotated in the code of releases, as a document per release and as rules."""
+"""Settings annotated in the code of releases, converted to one document per release and rules."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Annotations:
 
     @cached_property
     def _releases(self) -> Mapping[str, str]:
-        """The release that each document belongs to."""
+        """The release of each document."""
         return dict(self.sheet.data["documents"])
 
     def _value_in(self, by_release: JSON, document: str) -> JSON | None:

@@ -37,8 +37,8 @@ class BrokerSetting:
     all use it.
     """
     sheds_by: str = ""
-    """For a setting that placement also uses, the only shedding strategy of the modular load
-    manager that uses it.
+    """For a setting that placement also uses: the modular load manager's only shedding strategy
+    that uses the setting.
     """
     placement: str = ""
     algorithm: str = ""

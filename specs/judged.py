@@ -286,7 +286,7 @@ def assumption_text(version: str) -> str:
     """Return text saying that a version is assumed to decide like an earlier release.
 
     Empty if the version is older than all known releases, or if its line was judged or has a known
-    release that is not a milestone. Errors: as for `nearest_release`.
+    release other than a milestone. Errors: as for `nearest_release`.
     """
     known = nearest_release(version)
     same = release_line(known) == release_line(version)

@@ -293,7 +293,7 @@ def _rules(sheets: list[Sheet]) -> dict[str, Rule]:
 
 
 def _with_claims(rules: dict[str, Rule], documents: Mapping[str, Document]) -> dict[str, Rule]:
-    """Return the rules, with the sentences that documents.yaml assigns to them as more sources."""
+    """Return the rules; sentences that documents.yaml assigns to rules are added to the sources."""
     claimed: dict[str, list[Source]] = {}
     for document in documents.values():
         for section in document.sections:

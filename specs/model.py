@@ -220,7 +220,7 @@ class Way:
     parts: tuple[str, ...] = (MODULAR,)
 
     def concerns(self, parts: Collection[str]) -> bool:
-        """True if this point matters to a broker in which these parts are in force."""
+        """True if this way matters to a broker in which these parts are in force."""
         return any(one in parts for one in self.parts)
 
 

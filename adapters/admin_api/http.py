@@ -110,8 +110,8 @@ class Client:
     """Sends HTTP requests, at most one at a time to each host. Threads may share a client.
 
     With `keep`, connections for read requests are reused. A request that changes something always
-    uses a new connection: the broker may already have closed a reused connection, and then it would
-    be unknown whether the change was made.
+    uses a new connection: if the broker had already closed a reused connection, the caller could
+    not know whether the change was made.
     """
 
     def __init__(

@@ -226,8 +226,7 @@ class StoryPlayer(ABC):
 
     @abstractmethod
     def wait_for_release(self, parts: Collection[str]) -> None:
-        """Wait until a split bundle's owner has released these parts, but not for parts it keeps.
-        """
+        """Wait until the owner of a split bundle has released the parts that it does not keep."""
 
     @abstractmethod
     def look_up_owner(self, topic: str, step: ObservedStep) -> None:

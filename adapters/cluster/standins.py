@@ -58,7 +58,7 @@ NEUTRAL: Mapping[str, tuple[float, str]] = {
         "direct memory is that of the JVM in which all brokers run",
     ),
 }
-"""Settings that switch off sensors whose values a story cannot set, each with value and reason.
+"""Settings that switch off sensors that a story cannot control, each with value and reason.
 
 Questions about a single decision do not use these settings.
 """

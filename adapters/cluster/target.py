@@ -14,7 +14,7 @@ MANAGERS: Mapping[str, str] = {
     "modular": "org.apache.pulsar.broker.loadbalance.impl.ModularLoadManagerImpl",
     "extensible": "org.apache.pulsar.broker.loadbalance.extensions.ExtensibleLoadManagerImpl",
 }
-"""The load managers that a cluster can run, with the class that `loadManagerClassName` names."""
+"""The load managers that a cluster can run, each with its value of `loadManagerClassName`."""
 
 CRASH_KINDS = ("close", "kill")
 """Kinds of crash.

@@ -70,8 +70,8 @@ class AnswerableQuestions:
                 yield {"boundaries": list(cuts), "topics": list(self._state.topics[space])}
 
     def _partition_cases(self) -> Iterator[JSON]:
-        """Yield cases with partitions of topics that do not exist, whose bundles can still be
-        looked up.
+        """Yield cases with partitions of nonexistent topics, whose bundles can be looked up even
+        so.
         """
         for space, cuts in self._state.boundaries.items():
             if covers_all_hashes(cuts) and len(cuts) > PARTITIONS:

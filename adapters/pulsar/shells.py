@@ -234,7 +234,7 @@ EMPTY_PRIMITIVES: Mapping[str, Callable[[], Java]] = {
     "int": lambda: java_class("java.lang.Integer").valueOf(0),
     "long": lambda: java_class("java.lang.Long").valueOf(0),
 }
-"""A value of each primitive type that occurs as a parameter of a method with a reply."""
+"""A value of each primitive type, for parameters of methods that have a reply."""
 
 
 class _Always:

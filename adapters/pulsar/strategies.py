@@ -108,9 +108,7 @@ def extensible_strategy_text(name: str) -> str:
 
 
 def is_shedder_and_placer(name: str) -> bool:
-    """True if a class is both a shedding and a placement strategy, so that it plans where bundles
-    go.
-    """
+    """True if a class is both a shedding and a placement strategy, and so plans destinations."""
     return _implements(name, SHEDDING) and _implements(name, PLACEMENT)
 
 

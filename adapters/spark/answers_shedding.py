@@ -185,9 +185,7 @@ NEEDED_SETTINGS: Mapping[str, tuple[str, ...]] = {
 
 
 def _depends_on_movable(chosen: PlanBasis, known: Sequence[str]) -> Column:
-    """True for a row of `shedding` whose decision depends on which of the broker's bundles may
-    move.
-    """
+    """True for rows of `shedding` whose decision depends on which bundles of a broker can move."""
     if shedding.ALWAYS_SHEDDING[chosen.readings["overload-scope"]]:
         return F.lit(True)
     level, idle = F.col("thresholdshedder"), F.col(f"settings.{threshold.LOWER_BOUNDARY}")

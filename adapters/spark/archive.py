@@ -136,8 +136,8 @@ def archive_of(java_options: Sequence[str], jars: Path) -> Archive:
 
 
 def _environment_key(java_options: Sequence[str], jars: Path) -> str:
-    """Return a key for everything that determines which classes a Java process loads: Java, options
-    and jars.
+    """Return a key of the inputs that decide which classes a Java process loads: Java, options,
+    jars.
     """
     home = os.environ.get("JAVA_HOME")
     program = Path(home, "bin", "java") if home else Path(shutil.which("java") or "java")

@@ -95,7 +95,7 @@ def save_messages(jvm: Any) -> None:
 def defer_freeing(gateway: Any) -> Callable[[], None]:
     """Defer the freeing of Java objects; return a function that frees all deferred objects.
 
-    Freeing takes a message for each object. Until it happens, Java keeps these objects and the
+    Freeing takes a message for each object. Until the objects are freed, Java keeps them and the
     objects to which they refer, such as the files of a shuffle.
     """
     client = gateway._gateway_client

@@ -104,7 +104,7 @@ MARKER_SETTING: Mapping[str, str] = {
     average.NAME: average.LOW,
     transfer.NAME: transfer.TARGET_DEVIATION,
 }
-"""For each strategy that only some documents describe, a setting that only these documents list."""
+"""For each strategy that only some documents describe, a setting that is listed only there."""
 
 
 def documented_strategies(defaults: Mapping[str, object]) -> tuple[str, ...]:

@@ -43,7 +43,7 @@ TARGET_USAGE: Mapping[str, Callable[[Column], Column]] = {
         average * constant_double(100 - BELOW_AVERAGE) / constant_double(100)
     ),
 }
-"""Functions that return the usage down to which a broker sheds, by alternative of
+"""Functions that return the usage that a broker has after shedding, by alternative of
 `threshold-target`.
 
 [THRESHOLD-03]

@@ -127,9 +127,7 @@ def _undocumented_steps(cycle: Cycle, row: CycleSequence | None) -> Iterator[Ste
 
 
 NEWER_STRATEGIES = {"AvgShedder": AVERAGE_LOW, TRANSFER_SHEDDER: TRANSFER_TARGET}
-"""Strategies that only newer documents describe, each with a setting that only those documents
-list.
-"""
+"""Strategies described only by newer documents, each with a setting that is listed only there."""
 
 
 def strategies_of(defaults: Mapping[str, object]) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ MAX_TOPICS = "loadBalancerBrokerMaxTopics"
 EVENLY = "loadBalancerDistributeBundlesEvenlyEnabled"
 PREFER_LATER = "preferLaterVersions"
 FAILURE_DOMAINS_ENABLED = "failureDomainsEnabled"
-"""Setting that counts as true if a case omits it, since the documents assume that it is true."""
+"""Setting that is true by default here, because the documents assume that it is true."""
 
 SHARED = "LoadManagerShared."
 POLICIES = f"{SHARED}applyNamespacePolicies"

@@ -149,8 +149,9 @@ class ReleasedPlacement:
 
     @cached_property
     def weighted(self) -> dict[str, tuple[float, str]]:
-        """Each candidate's weighted usage as a fraction, and its busiest resource, in the order in
-        which LeastResourceUsageWithWeight adds them.
+        """Each candidate's weighted usage as a fraction, and its busiest resource.
+
+        Candidates are in the order in which LeastResourceUsageWithWeight adds their usages.
         """
         return {name: self.known.usage(name, weighted=True) for name in self.ordered}
 
@@ -234,4 +235,4 @@ CHOICE: Mapping[str, Callable[[ReleasedPlacement], Sequence[str]]] = {
     IN_TURN: _next,
     "AvgShedder": _as_planned,
 }
-"""The function that returns the candidates from which each strategy chooses at random."""
+"""For each strategy, the function that returns the candidates for its random choice."""

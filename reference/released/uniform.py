@@ -28,7 +28,7 @@ CONSTANT = {
     MIN_UNLOAD["msgRate"]: 1000.0,
     MIN_UNLOAD["msgThroughput"]: 1024.0 * 1024.0,
 }
-"""Constants that releases use instead of settings that they lack, by the setting's name."""
+"""Constants that older releases use, by the name of the later setting."""
 
 CONSTANT_NAME = {
     MAX_SHARE: "UniformLoadShedder.MAX_UNLOAD_PERCENTAGE",

@@ -35,7 +35,7 @@ EMPTY_FIELDS: Mapping[str, Any] = {
 
 
 DISTRIBUTE_EVENLY = "loadBalancerDistributeBundlesEvenlyEnabled"
-"""Setting that excludes brokers that have more bundles of a namespace than other brokers."""
+"""Setting that excludes brokers with more bundles of the namespace than other brokers have."""
 
 
 def select(leader: AskedLeader, case: Case) -> Answer:

@@ -53,7 +53,9 @@ class _OtherBrokerPlacer:
 
     @jpype.JOverride
     def selectBroker(self, _among: Java, data: Java, load: Java, _configuration: Java) -> Java:  # noqa: N802  Pulsar's
-        """Return a broker other than the owner, since the leader unloads no bundle to its owner."""
+        """Return any broker except the owner, because the leader never unloads a bundle to its
+        owner.
+        """
         known, identity = load.getBundleData(), java_class("java.lang.System").identityHashCode
         bundles = {identity(one.getValue()): str(one.getKey()) for one in known.entrySet()}
         owner = self._owner.get(bundles.get(identity(data), ""))

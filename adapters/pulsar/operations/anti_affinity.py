@@ -31,7 +31,7 @@ DOMAINS = (f"{POLICIES}FailureDomainImpl", f"{POLICIES}FailureDomain")
 """Class names of a failure domain; where both exist, the second is an interface."""
 
 FIRST_HALF, SECOND_HALF = "0x00000000_0x80000000", "0x80000000_0xffffffff"
-"""The bundle of a namespace that already has an owner, and the bundle that is to be placed."""
+"""Ranges of a namespace's two bundles: the owned bundle, and the bundle to place."""
 
 
 def filtered(release: Release, case: Case) -> Answer:

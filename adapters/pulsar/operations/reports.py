@@ -126,7 +126,7 @@ def due(release: Release, case: Case) -> Answer:
     """Return whether the load manager's own trigger requires a report.
 
     Errors: `Unsupported` within the minimum interval, during which releases do not call the
-    trigger, and for a load manager that the release does not have.
+    trigger, and for a load manager that the release lacks.
     """
     configuration = release.configuration(case["settings"])
     least = _least_millis(release, configuration)

@@ -152,7 +152,9 @@ class _ConsecutiveCycles:
         return unloads
 
     def _planned(self, bundle: str) -> str:
-        """Return the destination of a bundle, as planned by a strategy that also places bundles."""
+        """Return the destination that a strategy, which also places bundles, has planned for a
+        bundle.
+        """
         load = self._manager.load_data
         brokers = java_class("java.util.HashSet")(java_list(map(broker_id, self._brokers)))
         data = load.getBundleData().get(bundle)

@@ -76,9 +76,7 @@ STRATEGIES: Mapping[str, StrategyMaker] = {
     "placementStrategy": created_placement_strategy,
     "sheddingExcludedNamespaceSelectionStrategy": lambda _configuration: java_class(ROUND_ROBIN)(),
 }
-"""Functions that create the placement strategies of a manager, by the field that holds the
-strategy.
-"""
+"""Functions that create a manager's placement strategies, by the manager's field for each."""
 
 StrategyCall = tuple[StrategyMaker, tuple[Java, ...]]
 """A call of a strategy: the function that creates it, and the call's arguments.
