@@ -138,7 +138,10 @@ def load_problem_text(name: str, text: str, version: str) -> str:
     """Return a message about a class whose loading failed; `text` is from the `LinkageError`."""
     if other := WRONG_NAME.search(text):
         named = other[1].replace("/", ".")
-        return f"the file of {name} contains {named}; give this name, and its topmost folder"
+        return (
+            f"the file of {name} contains {named}; give this name and, in classpath=, the folder "
+            "that contains its topmost package"
+        )
     missing = MISSING_CLASS_ERROR.fullmatch(text)
     if missing is None:
         return f"{name} was found, but {linkage_error_text(text)}"
