@@ -30,7 +30,7 @@ class Host:
         self._operations: tuple[str, ...] = ()
 
     def reply(self, message: Mapping[str, JSON]) -> bytes:
-        """Return the reply to hello or to an ask, as one line."""
+        """Return the reply to a `hello` or `ask` message, as one line of JSON."""
         number = message.get("id")
         try:
             if message["ask"] == "hello":

@@ -32,7 +32,8 @@ LEFT_OUT: Mapping[str, Callable[[Percent, Percent], bool]] = {
     "eligible": lambda usage, threshold: usage > threshold,
     "excluded": lambda usage, threshold: usage >= threshold,
 }
-"""True if a candidate's usage excludes it, for each alternative of `placement-at-threshold`.
+"""Functions that are true if a candidate's usage excludes it, by alternative of
+`placement-at-threshold`.
 
 [PLACE-04]
 """
@@ -94,7 +95,7 @@ class Placement:
 
     @cached_property
     def best(self) -> tuple[str, ...]:
-        """The candidates that may get the bundle: the candidates with the lowest score.
+        """The candidates with the lowest score, any of which may get the bundle.
 
         Candidates without a score may get it only if no candidate has a score. If all candidates
         are overloaded, all may get it. [PLACE-02, PLACE-05]

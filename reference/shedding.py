@@ -69,12 +69,12 @@ RECENT: Mapping[str, Callable[[Minutes, Minutes], bool]] = {
     "blocked": lambda ago, grace: ago <= grace,
     "free": lambda ago, grace: ago < grace,
 }
-"""True if an unload was recent, for each alternative of the reading `grace-edge`. [SHED-04]"""
+"""Functions that are true for a recent unload, by alternative of `grace-edge`. [SHED-04]"""
 
 
 def excluded_namespaces(listed: object) -> frozenset[str]:
-    """Return the namespaces of a list that a setting gives as text; a broker takes no notice of
-    spaces around them (FieldParser.stringToSet). [TRANSFER-16]
+    """Return the namespaces in a setting with a list; spaces around them are ignored, as by a
+    broker (FieldParser.stringToSet). [TRANSFER-16]
     """
     return frozenset(name for one in str(listed).split(",") if (name := one.strip()))
 

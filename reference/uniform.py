@@ -46,21 +46,24 @@ RATE_DIFFERS: Mapping[str, Callable[[Rate, Rate, Fraction], bool]] = {
     "percent": lambda most, least, threshold: (most - least) * 100 > threshold * least,
     "messages": lambda most, least, threshold: most - least > threshold,
 }
-"""True if message rates differ enough, by alternative of `uniform-difference`. [UNIFORM-01, -08]
+"""Functions that are true if message rates differ enough, by alternative of `uniform-difference`.
+[UNIFORM-01, -08]
 """
 
 THROUGHPUT_DIFFERS: Mapping[str, Callable[[Rate, Rate, Fraction], bool]] = {
     "ratio": lambda most, least, threshold: most > threshold * least,
     "difference": lambda most, least, threshold: most - least > threshold * least,
 }
-"""True if throughputs differ enough, by alternative of `uniform-multiplier`. [UNIFORM-01, -08]
+"""Functions that are true if throughputs differ enough, by alternative of `uniform-multiplier`.
+[UNIFORM-01, -08]
 """
 
 TRIGGERED: Mapping[str, Callable[[bool, bool], bool]] = {
     "both": lambda rate, throughput: rate and throughput,
     "either": lambda rate, throughput: rate or throughput,
 }
-"""True if the differences trigger shedding, by alternative of `uniform-trigger`. [UNIFORM-01, -02]
+"""Functions that are true if differences trigger shedding, by alternative of `uniform-trigger`.
+[UNIFORM-01, -02]
 """
 
 

@@ -60,7 +60,7 @@ class Specs:
     settings: Mapping[str, Setting]
     """Settings that pages of Pulsar's documentation name."""
     annotated: Mapping[str, Setting]
-    """Settings that annotations of releases name; pages name some of them as well."""
+    """Settings annotated in the code of releases; documentation pages name some of these, too."""
     readings: Mapping[str, Reading]
     ways: Mapping[str, Way]
     hidden: Mapping[str, Hidden]
@@ -265,7 +265,7 @@ class Specs:
         """Return the sources of a rule in a profile as texts with document and section, without
         duplicates.
 
-        If the profile's documents have none of the sentences, these are in earlier documents.
+        If none of the sentences is in the profile's documents, the sources are earlier documents.
         """
         found = [
             f"{source.document} § {source.section}"

@@ -300,7 +300,7 @@ def assumption_text(version: str) -> str:
 
 
 def caveat_text(version: str) -> str:
-    """Return text saying that a version was not examined; empty if it was. Errors: as
+    """Return text saying that a version was not examined; empty if it was. Errors: as for
     `nearest_release`.
     """
     if version.count(".") < 2 or _is_milestone(version) or assumption_text(version):

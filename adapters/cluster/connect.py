@@ -86,7 +86,7 @@ def connect_cluster(
     rest: str, name: str, profile: str, readings: Mapping[str, str], limits: Limits
 ) -> Connection:
     """Start a child process with the release's jars, downloaded if needed; for a URL, connect to
-    that cluster.
+    the cluster there.
     """
     if is_url(rest):
         from pulsar_conformance.adapters.operated.connection import connect_operated

@@ -96,7 +96,7 @@ def find_strategy(asked: str, kinds: Iterable[str], version: str) -> str:
 
 
 def extensible_strategy_text(name: str) -> str:
-    """Return a message about a strategy of the extensible manager where others are expected."""
+    """Return a message that the modular manager cannot run a strategy of the extensible manager."""
     why = f"{name} is a strategy of the extensible manager, so the modular manager cannot run it"
     in_case = f'in a case of shed.select, as "strategy": "{TRANSFER}"'
     if name == TRANSFER:

@@ -76,7 +76,7 @@ def _parse_played(text: str) -> str:
 
 
 def _check_on_class_path(path: Path) -> None:
-    """Check that a path exists, and is no folder of jars, in which Java finds no class.
+    """Check that a path exists and is not a folder of jars, in which Java would find no class.
 
     Errors: `BadTarget`.
     """

@@ -133,7 +133,7 @@ def check_target(target: str, adapter: str) -> None:
 
 
 def acquire(target: str, adapter: str, options: Mapping[str, str] = MappingProxyType({})) -> Spark:
-    """Return the Spark at a target, and count one more user; call `release` at the end.
+    """Return the running Spark at a target, and count one more user; call `release` at the end.
 
     The target is `SUBMITTED_TARGET`, or a text such as `local[2]`, `spark://host:port` or
     `sc://host:port`. `options` override the suite's settings if Spark is started here; a running

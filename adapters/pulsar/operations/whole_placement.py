@@ -92,9 +92,9 @@ class DrawnAssignment:
     """The assignment of one bundle by a load manager, repeated until all possible results are
     known.
 
-    The manager asks a strategy again if the chosen broker is overloaded, so its assignment depends
-    on each choice. It is run once for each sequence of choices. After that, a draw only calls new
-    objects of the strategies.
+    The manager asks a strategy again if the chosen broker is overloaded, so the assignment depends
+    on every choice. The manager runs once for each sequence of choices; after that, a draw only
+    calls newly created strategies.
     """
 
     def __init__(self, manager: Java, bundle: Java, refill: Callable[[], None]) -> None:
