@@ -1,4 +1,4 @@
-"""Divides the parameters of a test between ordinary and thorough runs."""
+"""Divide the parameters of a test between ordinary and thorough runs."""
 
 import pytest
 
@@ -14,4 +14,12 @@ def one_in(number, values):
             marks=() if place % number == 0 else pytest.mark.thorough,
         )
         for place, value in enumerate(values)
+    ]
+
+
+def ordinarily(chosen, values):
+    """Return parameters of which ordinary runs try only `chosen`; `nox -s thorough` tries all."""
+    return [
+        pytest.param(value, marks=() if value == chosen else pytest.mark.thorough)
+        for value in values
     ]
