@@ -43,12 +43,12 @@ MORE_SHARES = (
     "bundles.split_candidates",
     "bundles.locate",
 )
-"""Operations whose cases vary most. An operation that is listed n times gets n more shares of the
-trials than one that is not listed.
+"""Operations whose cases vary most. An operation listed n times gets n additional shares of the
+trials.
 """
 
 IN_ORDER = frozenset({"boundaries", "settings"})
-"""Fields of a case in which the order of entries matters, or might matter."""
+"""Fields of a case in which the order of the entries matters or may matter."""
 
 MAX_COPIES = 20
 """Maximum number of transformed copies that are asked together with a case."""
@@ -61,10 +61,10 @@ TRANSFORMED_SHARES = {
     **dict.fromkeys(("shed.cycles", "average.broker"), 2),
     **dict.fromkeys(("place.anti_affinity", "place.broker"), 2),
 }
-"""Shares of the trials with transformed copies, by operation; other operations get one share."""
+"""Number of shares of the trials with transformed copies, by operation; 1 if not listed."""
 
 NEWEST = ("documented-5.0",)
-"""`profiles` of a rule that only the newest documents state."""
+"""The `profiles` of a rule that only the newest documents state."""
 
 Questions = st.SearchStrategy[Question]
 Arrangement = Callable[[Questions], st.SearchStrategy[Trial]]
@@ -103,7 +103,7 @@ def _sort_key(rule: specs.Rule) -> tuple[bool, str]:
 def of_each_operation(
     arrangement: Arrangement,
 ) -> Callable[[str], list[st.SearchStrategy[Trial]]]:
-    """Return a function from a rule's ID to its strategies, one or more for each operation."""
+    """Return a function that maps a rule's ID to its strategies, one or more for each operation."""
 
     def strategies(rule: str) -> list[st.SearchStrategy[Trial]]:
         operations = specs.load().rules[rule].operations
@@ -168,8 +168,7 @@ def asked_in_two_orders(asked: Questions) -> st.SearchStrategy[Trial]:
 def strategies_in_two_orders(rule: str) -> list[st.SearchStrategy[Trial]]:
     """Return strategies for trials that ask a question with its names in two orders.
 
-    In the trials of the last strategy, several brokers shed; in those of the other strategies,
-    few do.
+    Several brokers shed in the trials of the last strategy, and few brokers in all other trials.
     """
     several = randoms.map(
         lambda random: _in_two_orders(_cycle_with_several_overloaded(random), _reverse)
@@ -228,7 +227,7 @@ def _in_two_orders(question: Question, order: Order) -> Trial:
 
 
 def rearranged(value: Any, order: Order, field: str = "") -> Any:
-    """Return a value whose brokers, bundles and topics are put in another order by `order`."""
+    """Return a value in which `order` has rearranged the brokers, bundles and topics."""
     if field in IN_ORDER:
         return value
     if isinstance(value, dict):
@@ -332,9 +331,9 @@ def _demand_answer(
     allowed: Json | None = None,
     demand: str = "the same answer twice",
 ) -> None:
-    """Demand that the second answer equals `allowed`, by default the first answer.
+    """Demand that the second answer equals `allowed` or, by default, the first answer.
 
-    Demand nothing if the documents allow several answers.
+    Nothing is demanded if the documents allow several answers.
     """
     operation = OPERATIONS[first.operation]
     if not expect.reached(operation.determined(first.view, expect.readings)):

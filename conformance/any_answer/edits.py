@@ -29,7 +29,7 @@ EDITED_OPERATIONS = frozenset(
         "report.due",
     }
 )
-"""Operations whose cases are edited; their checks have been tried with edited cases."""
+"""Operations whose cases may be edited, because their checks are known to handle edited cases."""
 
 REGEXES = frozenset({"primary", "secondary", "namespaces"})
 """Fields with a list of regular expressions, which an edit may join into one expression."""
@@ -49,17 +49,17 @@ MAPS = frozenset(
 """Fields that hold a map from names to values."""
 
 SETTING = "settings entry"
-"""`_Place.field` of every setting. String settings are not edited: their type is unknown."""
+"""`_Place.field` of every setting. Text settings are not edited, since their type is unknown."""
 
 GROWING_MAPS = frozenset({"stats", "preallocated"})
-"""Maps to which edits add copies of entries; transformations add entries to other maps."""
+"""Maps that an edit extends with copies of entries; transformations add entries to other maps."""
 
 EVENTS: tuple[Json, ...] = (
     {"leader_lost": {}},
     {"tick": {"minutes": 1}},
     {"tick": {"minutes": 30}},
 )
-"""Events that are possible at any moment of a story."""
+"""Events that may occur at any point of a story."""
 
 SLOW_FIELDS = frozenset({"minutes", "bundles", "value"})
 """Fields whose numbers are not multiplied by 10 or 1000: such cases would take too long."""
@@ -90,9 +90,9 @@ class _Place:
 def edited(trial: Trial, random: Random) -> Trial:
     """Return a trial of one question with a few random edits of its case.
 
-    The result may be invalid. The trial is returned unchanged if its operation is not in
+    The result may be invalid. A trial is returned unchanged if its operation is not in
     `EDITED_OPERATIONS`, if it is large, or if it has several questions, because its rule compares
-    their answers.
+    the answers to them.
     """
     alone = len(trial.questions) == 1 and not trial.before and trial.operation in EDITED_OPERATIONS
     if not alone or not fits(trial, MAX_EDITED_BYTES):
@@ -151,7 +151,7 @@ def _negate(place: _Place, _same: list[Any], _random: Random) -> None:
 
 
 def _edit_number(place: _Place, same: list[Any], random: Random) -> None:
-    """Replace a number with another number of the same field, a related number, or 0."""
+    """Replace a number with a number from the same field elsewhere, a related number, or 0."""
     value = place.value
     less = value // 2 if isinstance(value, int) else value * 0.9
     related = [value + 1, value * 2, less or value]
@@ -164,7 +164,7 @@ def _edit_number(place: _Place, same: list[Any], random: Random) -> None:
 
 
 def _exchange(place: _Place, same: list[Any], random: Random, share: float = 0.7) -> None:
-    """Replace a value with another value of the same field, or remove it."""
+    """Replace a value with a value from the same field elsewhere, or remove it."""
     if place.field == SETTING:
         return
     if same and random.random() < share:
@@ -174,7 +174,7 @@ def _exchange(place: _Place, same: list[Any], random: Random, share: float = 0.7
 
 
 def _edit_list(place: _Place, same: list[Any], random: Random) -> None:
-    """Remove or move an entry, append an entry of another list, or join all entries."""
+    """Remove or move an entry, append an entry from another list, or join all entries into one."""
     entries: list[Any] = place.value
     if place.field == "events":
         return _edit_events(entries, random)
@@ -209,7 +209,7 @@ def _edit_events(events: list[Json], random: Random) -> None:
 
 
 def _edit_object(place: _Place, same: list[Any], random: Random) -> None:
-    """Remove an object, replace it with another of the same field, or add entries to a map."""
+    """Remove an object, replace it with another from the same field, or add entries to a map."""
     entries: dict[str, Any] = place.value
     if place.field in GROWING_MAPS and entries:
         _grow(entries, random)

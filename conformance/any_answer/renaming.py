@@ -9,7 +9,7 @@ from typing import Any
 from pulsar_conformance.conformance.common.trial import Json
 
 Renaming = Callable[[int], str]
-"""Function that returns the replacement for the n-th name of a case, counted from 0."""
+"""Function that returns a replacement for each name of a case, given the name's number (from 0)."""
 
 
 def _renaming_by_capitals(*patterns: str) -> Renaming:
@@ -70,7 +70,7 @@ BROKER_FIELDS = ("brokers", "owned", "preallocated", "versions")
 
 
 def with_names(value: Any, names: Mapping[str, str]) -> Any:
-    """Return a JSON value in which every string and key that is a name in `names` is replaced."""
+    """Return a JSON value in which strings and keys that are names in `names` are replaced."""
     if isinstance(value, str):
         return names.get(value, value)
     if isinstance(value, dict):

@@ -49,7 +49,7 @@ ENTRIES_ADDED = 1_100
 """Number of entries added before the case's own entries: more than a usual table or page has."""
 
 ADDITION_WEIGHT = 0.2
-"""Weight of a transformation that adds many entries (about 1 s a case) in a random choice."""
+"""Weight, in a random choice, of a transformation that adds many entries (about 1 s per case)."""
 
 BROKERS_ADDED = 130
 """Number of brokers added; more than a real cluster has."""
@@ -76,10 +76,10 @@ ELSEWHERE = [f"elsewhere/app-{n}" for n in range(ENTRIES_ADDED)]
 
 @dataclass(frozen=True)
 class Transformation:
-    """A change to a case that must not change its answer, apart from names in the answer."""
+    """A change to a case that must leave the answer unchanged, except for names in the answer."""
 
     name: str
-    """A noun phrase to follow "with"."""
+    """A noun phrase that can follow the word "with"."""
     apply: Callable[[Json], Json]
     """Returns the transformed case, or an equal case if nothing in it can be transformed."""
     names: Callable[..., Mapping[str, str]] = lambda *_cases: {}
@@ -87,7 +87,7 @@ class Transformation:
     adds: bool = False
     """True if the transformation adds many entries, so that cases take longer."""
     first_name: str = ""
-    """The first replacement name, with which a name in each renamed case begins; empty if none."""
+    """The first replacement name; renamed cases contain it, up to its last character."""
 
     def copy(self, question: Question) -> Question:
         """Return a question with a transformed deep copy of the case."""
@@ -115,7 +115,7 @@ class Transformation:
 
 
 def _decimal(value: Any, field: str = "", within: bool = False) -> Any:
-    """Return a value in which whole amounts have a decimal point, such as 85.0 for 85."""
+    """Return a value in which whole-number amounts are written with a decimal point, as in 85.0."""
     if isinstance(value, dict):
         return {
             name: _decimal(item, name, within or name in AMOUNTS_WITHIN)
@@ -307,9 +307,7 @@ TRANSFORMATIONS: Mapping[str, tuple[Transformation, ...]] = {
     ),
     READ.id: (SPELLED_AS_DECIMALS, NULL_RESOURCES),
 }
-"""The transformations of each operation that has any. Topics are not renamed, because their names
-are hashed.
-"""
+"""The transformations of each operation; topics are not renamed, because their names are hashed."""
 
 SIMPLE_NAMES = (
     (RENAMED_BROKERS, re.compile(r"broker-\d+"), partial(new_broker_names, "broker-{}".format)),
@@ -336,14 +334,14 @@ def edits_to_plain_names(trial: Trial) -> Iterator[Callable[[Json], Json]]:
 
 
 NOT_VARIED = frozenset({WRITTEN_OUT.name})
-"""Transformations not applied to drawn cases, since a rule may be about an omitted setting."""
+"""Transformations not used on drawn cases, since a rule may be about an omitted setting."""
 
 VARIATIONS: Mapping[str, tuple[Transformation, ...]] = {
     PLACE.id: (
         Transformation(f"{BROKERS_ADDED} candidates that are overloaded", _overloaded_candidates),
     )
 }
-"""Changes of drawn cases that, unlike transformations, may change the answer."""
+"""Changes to drawn cases that may change the answer, unlike transformations."""
 
 
 def variations(trial: Trial) -> tuple[list[Transformation], list[float]]:
@@ -386,12 +384,12 @@ def _between(operation: str, first: SameObject, second: SameObject) -> Transform
 
 
 def _equal(case: Json, other: Json) -> bool:
-    """True if two cases are equal and write numbers in the same way; 85 and 85.0 differ."""
+    """True if two cases are equal and also write their numbers alike: 85 and 85.0 differ."""
     return case == other and json_text(case) == json_text(other)
 
 
 def transformations_of(trial: Trial) -> list[Transformation]:
-    """Return the transformations that make the trial's other questions from its first question.
+    """Return the transformations that turn the trial's first question into each other question.
 
     The result is empty if one of the other questions is not a transformed copy.
     """

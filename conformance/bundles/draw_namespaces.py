@@ -115,7 +115,7 @@ def located_twice(draw: st.DrawFn) -> Trial:
 
 @st.composite
 def located_in_finer_bundles(draw: st.DrawFn) -> Trial:
-    """Draw topics to locate in wide bundles, then in narrower bundles that divide these."""
+    """Draw topics to locate in wide bundles, then in narrower bundles that divide the wide ones."""
     random, count = draw(randoms), draw(counts)
     coarse, topics = draw_boundaries(random, count), names.topics(random, 20)
     added = {hex_of(random.randrange(1, FULL_UPPER)) for _ in range(random.choice((1, 5, 50)))}

@@ -28,7 +28,7 @@ NARROW_RANGES = 4096
 
 
 counts_of_topics = st.sampled_from((2, 3, 4, 5, 10, 11, 60, 61, 250, 999, 2001))
-"""Numbers of topics in a namespace."""
+"""Strategy for the number of topics in a namespace."""
 
 IN_ORDER = 0.3
 """Share of splits whose topics are listed in hash order."""
@@ -44,7 +44,7 @@ def split_case(bundle: str, algorithm: str | None, **given: Any) -> Json:
 
 
 def draw_range(random: Random) -> HashRange:
-    """Return the whole hash range, its upper end, a narrow range, or a random one."""
+    """Return the whole hash range, its upper end, a narrow range, or a random range."""
     kind = random.choice(("whole", "end", "narrow", "equal", "any", "any"))
     if kind == "whole":
         return HashRange.parse(WHOLE)
@@ -60,7 +60,7 @@ def draw_range(random: Random) -> HashRange:
 
 
 def topics_in(random: Random, part: HashRange, most: int = 12) -> list[str]:
-    """Return topics whose CRC-32 is in a range; there may be none in a narrow range."""
+    """Return topics whose CRC-32 is in a range; a narrow range may get no topics."""
     found = names.topics(random, most * 4)
     return [topic for topic in found if hash_of(topic) in part][:most]
 

@@ -66,13 +66,13 @@ ABOUT_ASSUMED = tuple({**LIMITS, MAX_MESSAGES: 100 + more} for more in (-2, 2))
 EITHER_MEGABYTE = (1_000_000, 1_048_576)
 
 ONE_IS_A_STEP = 2**40
-"""Limit above which some number types cannot represent a difference of 1."""
+"""Numbers above this limit cannot represent a difference of 1 in some number types."""
 
 DEFAULT_MOST = 128
 """Default maximum number of bundles of a namespace."""
 
 ALGORITHM_NAMED = 0.2
-"""Share of cases that name the default algorithm of splits, on which no split depends here."""
+"""Share of cases that name the default split algorithm, although no answer here depends on it."""
 
 threshold_sets = st.sampled_from(
     (LIMITS, LIMITS, LOW_LIMITS, ABOVE_32_BITS, ABOVE_53_BITS, ZERO_LIMITS, *ABOUT_ASSUMED)
@@ -174,7 +174,7 @@ def _draw_growth(
 def _bundle_counts(
     random: Random, bundles: Sequence[str], growing: Mapping[str, int], room: str, most: int
 ) -> dict[str, int]:
-    """Return each namespace's number of bundles: the drawn number, or one close to the maximum."""
+    """Return each namespace's number of bundles: the number drawn, or nearly the maximum."""
     counted = Counter(map(namespace_of, bundles))
     if room == "plenty":
         return dict(counted)
@@ -251,7 +251,7 @@ def never_measured_in_kilobytes(random: Random) -> Json:
 
 
 def over_the_topic_limit(_random: Random) -> Json:
-    """Return a case of a bundle that exceeds the limit on topics and no other."""
+    """Return a case of a bundle that exceeds the topic limit, but no other limit."""
     few = {"msgRateIn": 10, "msgThroughputIn": 1000}
     limits = {MAX_TOPICS: 3, MAX_MESSAGES: 100, MAX_MEGABYTES: 100}
     return _cluster_of_one_bundle(limits, few, loads.as_average(few, 10, 1000))
@@ -274,7 +274,7 @@ def _may_split(growth: Growth) -> list[str]:
 
 
 def _crowded_namespaces(growth: Growth) -> set[str]:
-    """Return the namespaces in which more bundles may be split than the maximum leaves room for."""
+    """Return the namespaces whose maximum could prevent some of the possible splits."""
     counted = Counter(map(namespace_of, _may_split(growth)))
     return {namespace for namespace, count in counted.items() if count > growth.room(namespace)}
 

@@ -216,7 +216,7 @@ SPLIT = Operation(
 
 @dataclass(frozen=True)
 class Candidates:
-    """An answer: the bundles to split, and the split bundles that are then unloaded."""
+    """An answer: the bundles to split, and those of the split bundles that are then unloaded."""
 
     split: tuple[str, ...]
     unload: tuple[str, ...]
@@ -252,7 +252,7 @@ def _candidate_names(case: Json, answer: Json) -> list[NamesUsed]:
 
 
 def _are_candidates_determined(case: Growth, _readings: Readings) -> bool:
-    """True if it is certain which bundles exceed a threshold, and their namespaces have room."""
+    """True if it is certain which bundles exceed a threshold, and all of them may be split."""
     found = {bundle: [exceeds(case, bundle, name) for name in case.limits] for bundle in case.stats}
     growing = Counter(namespace_of(bundle) for bundle, over in found.items() if any(over))
     room = all(count <= case.room(namespace) for namespace, count in growing.items())

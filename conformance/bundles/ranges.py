@@ -60,9 +60,9 @@ def a_namespace_gets_the_number_it_asks_for(
 
 
 def _expected_count(creator: str, number: str | None, case: FlatCase, expect: Expect) -> Fraction:
-    """Return the number of bundles of a namespace that is created without giving a number.
+    """Return the required number of bundles of a namespace that is created without a number.
 
-    It is the value of the setting named by `number`, or 1 if `number` is None.
+    The number is the value of the setting named by `number`, or 1 if `number` is None.
     """
     expect.given(case.case.get("creator") == creator, f"{creator} creates the namespace")
     expect.given(case["bundles"] is None, "no number of bundles is requested")
@@ -169,9 +169,10 @@ def partitions_are_hashed_by_their_own_names(
 ) -> None:
     """Partitions are spread at random: some share a bundle, but no two do so in every topic.
 
-    By chance, 16 partitions all share one of 16 bundles once in 16^15 (about 1e18) trials, and 64
-    partitions are in 64 different bundles once in 64^64 / 64! (about 3e26). Two of 16 partitions
-    share one of 64 bundles in each of 8 topics once in 64^8 / 120 (about 2e12).
+    A correct hash rarely fails by chance. The probability that 16 partitions all share one of 16
+    bundles is 1 in 16^15 (about 1e18); that 64 partitions are in 64 different bundles, 1 in 64^64 /
+    64! (about 3e26); that two of 16 partitions share one of 64 bundles in each of 8 topics, 1 in
+    64^8 / 120 (about 2e12).
     """
     topics = case["topics"]
     expect.given(len(topics) >= 16 and len(case.ranges) >= 16, "16 partitions, 16 bundles")
@@ -191,7 +192,7 @@ def partitions_are_hashed_by_their_own_names(
 
 
 def _no_two_always_together(case: Locating, answer: Located, expect: Expect) -> None:
-    """With 8 topics or more, demand that no two partition numbers share a bundle in all topics."""
+    """Given 8 topics or more, demand that no two partition numbers share a bundle in each topic."""
     expect.given(len(answer.bundles) == len(case["topics"]), "every topic was located")
     by_number: dict[str, list[str]] = defaultdict(list)
     for topic, bundle in answer.by_topic.items():

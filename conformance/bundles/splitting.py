@@ -78,7 +78,7 @@ def _expect_equal_halves(case: FlatCase, answer: Parts, expect: Expect) -> None:
 
 
 def _below(found: Located, position: int) -> tuple[int, int]:
-    """Return the number of topics that are certainly, and possibly, below a position."""
+    """Return how many topics are certainly, and how many are possibly, below a position."""
     cells = [HashRange.parse(bundle) for bundle in found.bundles]
     surely = sum(cell.upper <= position for cell in cells)
     return surely, sum(cell.lower < position for cell in cells)
@@ -283,7 +283,7 @@ def _certainly_reached(limits: PartLimits, loads: Iterable[Rates]) -> bool | Non
 def _parts_and_cuts(
     exchanges: Sequence[Exchange], expect: Expect
 ) -> tuple[Parts, list[tuple[HashRange, HashRange]]]:
-    """Return the parts in the answer, and the pair of narrow ranges around each expected cut.
+    """Return the parts in the answer, and the two narrow ranges around each expected cut.
 
     Topics are sorted by the narrow range in which the implementation locates them.
     """

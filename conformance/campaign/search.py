@@ -91,7 +91,7 @@ class Part:
 
 
 def worlds_matching(patterns: Sequence[str], plan: Plan) -> list[BoundedWorld]:
-    """Return the bounded worlds that match a pattern and that a selected rule is about.
+    """Return the bounded worlds that match a pattern and have cases for a selected rule.
 
     Errors: `BadPlan`.
     """
@@ -287,7 +287,7 @@ def _judged_by_rule(
 
 
 def _searched(trials: Sequence[Trial], words: Sequence[str]) -> SearchResult:
-    """Count how a rule judged the trials; `words` has one word per trial, such as `violated`."""
+    """Count the trials by verdict; `words` has the verdict on each trial, such as `violated`."""
     counts = Counter(words)
     violated = (trial for trial, word in zip(trials, words, strict=True) if word == "violated")
     faults = tuple(islice(violated, min(counts["violated"], MAX_FAULTS)))
@@ -296,7 +296,7 @@ def _searched(trials: Sequence[Trial], words: Sequence[str]) -> SearchResult:
 
 
 def empty_results(plan: Plan, worlds: Sequence[BoundedWorld]) -> Results:
-    """Return empty results of the rules about the worlds' operations (all rules without worlds)."""
+    """Return empty results for rules about the worlds' operations (without worlds: all rules)."""
     asked = {one.operation for one in worlds}
     return {
         (adapter, profile, rule.id): SearchResult()
@@ -353,7 +353,7 @@ class StoredParts:
 
 
 RunParts = Callable[[Callable[[str], str], Sequence[str]], Iterable[tuple[str, str]]]
-"""Function that applies a function to strings, and yields (string, result) pairs in any order."""
+"""Function that applies a function to strings and yields (string, result) pairs in any order."""
 
 
 @contextmanager

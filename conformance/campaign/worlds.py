@@ -49,7 +49,7 @@ class BoundedWorld:
     keys: Callable[[], Iterator[Key]]
     case: Callable[[Key], Json]
     strategy: str | None = None
-    """The shedding strategy that all cases are about."""
+    """The shedding strategy in all cases."""
 
     @cached_property
     def size(self) -> int:

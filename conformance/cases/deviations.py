@@ -26,7 +26,7 @@ LISTS = Path(fixtures.__file__).parent / "deviations"
 """Folder of the lists of deviations of Pulsar's releases."""
 
 MAX_NAMES = 3
-"""Maximum number of implementations that are named one by one."""
+"""Maximum number of implementations that a text lists by name."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Deviation:
         return f"{self.reason} ({place}){proposed}"
 
     def concerns(self, rule: str, *names: str) -> bool:
-        """True if the entry is about this rule and an implementation with one of these names."""
+        """True if the entry concerns this rule, and any implementation or one named in `names`."""
         return self.rule == rule and self.implementation in (None, *names)
 
     @property
@@ -76,7 +76,7 @@ class Deviation:
         return (self.implementation or "").rpartition(" ")[0]
 
     def expects_answer(self, case: Path, answered: str) -> bool:
-        """True if an answer to `case` equals the answer listed for that case, or if none is listed.
+        """True if `answered` is the answer listed for `case`, or if no answer is listed.
 
         Only the first case can have a listed answer. Line numbers of Java code are ignored, because
         they differ between versions.
@@ -85,7 +85,7 @@ class Deviation:
         return not listed or LINE_OF_JAVA.sub("", listed) == LINE_OF_JAVA.sub("", answered)
 
     def of_another_version(self) -> Deviation:
-        """Return a copy for another version of the implementation, with a reason that says so."""
+        """Return a copy for another version of the implementation; the reason mentions this."""
         shown = f"known from {self.implementation}, and its case fails here as well: {self.reason}"
         return replace(self, reason=shown)
 
@@ -125,7 +125,7 @@ def _read(file: Path) -> Sheet:
 
 
 def deviation_entries(file: Path, sheet: Sheet | None = None) -> Iterator[Mapping[str, Any]]:
-    """Yield a file's entries; the file that `same_as` names supplies an entry's missing fields.
+    """Yield a file's entries; missing fields are taken from the file that `same_as` names.
 
     Errors: `specs.SpecError` with file and line if the `same_as` file has no entry for the rule.
     """
@@ -158,7 +158,7 @@ def _check_readings(sheet: Sheet, place: int) -> None:
 def deviations_of_other_versions(listed: Sequence[Deviation], *names: str) -> list[Deviation]:
     """Return the entries for other versions of an implementation, closest version first.
 
-    Empty if an entry names this implementation: then entries for other versions do not apply.
+    The list is empty if some entry names this implementation itself.
     """
     if any(one.implementation in names for one in listed):
         return []
@@ -179,7 +179,7 @@ def _version_numbers(name: str) -> list[int]:
 
 
 MAX_OTHERS = 3
-"""Maximum number of unjudged implementations that are named one by one."""
+"""Maximum number of implementations that were not judged and are listed by name."""
 
 
 def notes_on_unjudged(
@@ -189,7 +189,7 @@ def notes_on_unjudged(
 
     Args: listed: all entries of the known-deviations files. judged: maps the names of each
     implementation, its own name first, to the rules that judged it; the value of a rule is true if
-    a known deviation from it was found.
+    a known deviation from that rule was found.
     """
     named = {name for names in judged for name in names}
     for names, rules in judged.items():
@@ -273,9 +273,9 @@ def explain_command(case: str, profile: str, readings: Mapping[str, str]) -> str
 def known_failure_lines(trial: Trial, followed: str, *, named: bool) -> Iterator[str]:
     """Yield lines about the rules that a deviation's case breaks by profiles other than `followed`.
 
-    For each such profile, a command explains the case. Yield nothing for other cases. `named` is
-    true if the case's file names the followed profile; then, nothing is yielded either if the case
-    is a known failure by that profile.
+    For each of these profiles, a line has the command that explains the case. Nothing is yielded
+    for other cases. If the case's file names the profile `followed` (`named` is true), nothing is
+    yielded either for a case that is a known failure by that profile.
     """
     case = Path("fixtures", *saved.case_file_path(trial).parts[-3:]).as_posix()
     if not fixtures.bundled_path(case).is_file():
@@ -299,7 +299,7 @@ def known_failure_lines(trial: Trial, followed: str, *, named: bool) -> Iterator
 
 
 def _shortened(names: Sequence[str]) -> str:
-    """Return the names of implementations, or the first and the number of the others."""
+    """Return the names of implementations, or the first name and the number of other names."""
     if len(names) <= MAX_NAMES:
         return ", ".join(names)
     return f"{names[0]} and {len(names) - 1} others"

@@ -78,7 +78,7 @@ PLACEMENT_SINCE = (2, 11)
 """The first release line that has placement strategies."""
 
 STOPPED, NOT_KNOWN = "none", "not known"
-"""Load manager of a broker that does not start, and of a broker whose load manager is not known."""
+"""Load manager of a broker that does not start, and a load manager that is not known."""
 
 EFFECTS_OF_BAD_CLASS = {
     "overload": "OverloadShedder runs instead, and only the log says so",
@@ -97,14 +97,14 @@ class Running:
     manager: str
     """A kind of load manager, the name of another class, or `STOPPED` or `NOT_KNOWN`."""
     shedding: str
-    """The class of the shedding strategy; the configured class if the load manager uses none."""
+    """The class of the shedding strategy; the configured class if no strategy is used."""
     placement: str
     culprit: str = ""
-    """The setting whose class is replaced by another; empty if all configured classes run."""
+    """The setting whose class does not run; empty if all configured classes run."""
     problem: str = ""
     """The mistake in the value of the setting `culprit`."""
     instead: str = ""
-    """The consequence of the mistake; empty if the release is not known."""
+    """The consequence of the mistake; empty if the release, and so the consequence, is unknown."""
 
     def __str__(self) -> str:
         return f"{self.problem}, so {self.instead}" if self.instead else self.problem
@@ -276,7 +276,7 @@ def without_effect(
 
 
 def _manager(values: Mapping[str, Any], runs: Running) -> str:
-    """Return the load manager that runs; if none runs or it is unknown, the configured one."""
+    """Return the running load manager or, if there is none or it is unknown, the configured one."""
     stopped = runs.manager in (STOPPED, NOT_KNOWN)
     return manager_by_settings(values) if stopped else runs.manager
 
@@ -346,7 +346,7 @@ UNKNOWN: Mapping[str, str] = {
     STRATEGY: model.UNKNOWN_SHEDDER,
     PLACEMENT: model.UNKNOWN_PLACER,
 }
-"""By setting: the part of a broker that is in force if the setting's class is replaced."""
+"""The part of a broker that counts as running if a setting's class is replaced, by setting."""
 
 
 def parts_in_force(values: Mapping[str, Any], runs: Running) -> frozenset[str]:
@@ -373,7 +373,7 @@ def _own(name: str) -> str:
 
 
 def _is_plug_in(name: str) -> bool:
-    """True if a class is not Pulsar's own, so that it is not known which settings it reads."""
+    """True if a class is not Pulsar's own; the settings that it reads are then unknown."""
     return "." in name and not name.startswith(PACKAGE)
 
 
@@ -396,5 +396,5 @@ def _mistake(name: str, values: Mapping[str, Any], runs: Running, version: str) 
 
 
 def _alternative_taken(way: str, version: str) -> str:
-    """Return the alternative of a way that a version follows; `unspoken` if that is unknown."""
+    """Return the alternative of a way that a version follows; `unspoken` if it is unknown."""
     return ways_of_version(version).get(way, "unspoken") if version else "unspoken"

@@ -1,4 +1,4 @@
-"""Checks if cases are valid and if answers are equal, to each other or to those by hand.
+"""Checks whether cases are valid, and whether answers equal each other or worked-out answers.
 
 The same definitions hold for drawn, reduced, pasted and saved cases. Notes say what seems to be a
 mistake in a valid case.
@@ -85,9 +85,9 @@ def lacks_setting(trial: Trial, defaults: Defaults, readings: Readings) -> bool:
 def missing_setting(
     trial: Trial, defaults: Defaults, readings: Readings | None = None
 ) -> str | None:
-    """Return a setting that a well-formed trial needs, but that neither it nor `defaults` has.
+    """Return a setting that a valid trial needs but that the trial and `defaults` lack.
 
-    None if there is no such setting.
+    None if no such setting is missing.
     """
     for operation, case in trial.questions:
         if operation in OPERATIONS and case_schema_error(operation, case) is None:
@@ -234,7 +234,7 @@ def first_profile_of(example: Example, trial: Trial) -> str:
 
 
 def comparison_by_hand(example: Example, possible: Sequence[Sequence[Answer]], model: Model) -> str:
-    """Return sentences that compare all answers that a model may give with those by hand."""
+    """Return text that compares a model's possible answers with the answers worked out by hand."""
     from pulsar_conformance.specs.judged import version_of_released  # only used to explain
 
     other = _difference(example, model)
@@ -259,9 +259,9 @@ def comparison_by_hand(example: Example, possible: Sequence[Sequence[Answer]], m
 
 
 def _difference(example: Example, model: Model) -> str:
-    """Return why a model's answer may differ from the one by hand.
+    """Return why a model's answer may differ from the answer worked out by hand.
 
-    Empty if nothing but the behavior of a release explains it.
+    Empty if only the behavior of a release can be the reason.
     """
     known, profile = specs.load(), model.profile
     followed = model.readings.choices
@@ -279,8 +279,10 @@ def _difference(example: Example, model: Model) -> str:
 
 
 def _other_defaults(example: Example, first: str, profile: str) -> Iterator[str]:
-    """Yield the settings of the example's rules that no case sets and whose default in a profile is
-    not that of the first profile with the example.
+    """Yield settings of the example's rules that no case sets and whose default has changed.
+
+    The default has changed if it differs between `profile` and `first`, the first profile with the
+    example.
     """
     known = specs.load()
     worked, now = known.defaults(first), known.defaults(profile)

@@ -22,7 +22,7 @@ from pulsar_conformance.specs.broker import known_releases
 from pulsar_conformance.specs.errors import UserError
 
 UNNEEDED_PARTS = {"causes of unloading", "splits"}
-"""Parts of an observed cluster that no case needs; errors in reading them do not matter."""
+"""Parts of an observed cluster that cases can do without; errors in reading them do not matter."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ def _unreported_bundles(look: Observation) -> dict[str, list[str]]:
 def _object_or_empty(
     api: AdminApi, path: str, base: str | None, what: str, troubles: dict[str, str]
 ) -> Mapping[str, Any]:
-    """Read a JSON object; if it cannot be read, record why in `troubles` and return an empty one.
+    """Read a JSON object; if it cannot be read, add the reason to `troubles` and return {}.
 
     A status of 404 is not an error: it means that there are no policies.
     """
@@ -123,9 +123,9 @@ def _object_or_empty(
 def read_running_broker(url: str, release: str | None) -> tuple[SettingsRead, bool]:
     """Read a broker's settings from its admin URL, changing nothing.
 
-    The settings are read as `release` reads them or, without a release, as the version that the
-    broker names. If it names none, the newest known release is assumed, and the second result is
-    true. Errors: `UserError`.
+    The settings are read as `release` reads them. Without a release, they are read as the version
+    that the broker reports or, if it reports none, as the newest known release; the second result
+    is true in the last case. Errors: `UserError`.
     """
     dynamic = None
     try:

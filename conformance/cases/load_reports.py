@@ -69,7 +69,7 @@ def json_content(path: Path) -> Any:
 
 
 KEPT_REPORT = (*RESOURCES, *RATE_FIELDS, "bundles", "lastStats")
-"""Fields of a load report on which decisions depend."""
+"""Fields of a load report that affect decisions."""
 
 TOP = "topBundlesLoadData"
 """Field of the top bundles of a broker."""
@@ -89,7 +89,7 @@ class SavedReport:
     version: str
     """The broker's version of Pulsar; empty if the report does not give it."""
     without_limit: tuple[str, ...] = ()
-    """Resources that are left out of `broker`: without a limit, they have no percentage."""
+    """Resources that are left out of `broker`, because without a limit they have no percentage."""
     unknown: tuple[str, ...] = ()
     """Fields of the report that no release of Pulsar writes."""
     unmeasured: tuple[str, ...] = ()
@@ -97,7 +97,7 @@ class SavedReport:
     manager: str = "modular"
     """The load manager that wrote the report: modular or simple."""
     smoothed: float | None = None
-    """The usage, as a share, by which the extensible load manager sheds; None if unknown."""
+    """The broker's weighted and smoothed usage, as a fraction; None if unknown."""
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,7 @@ def identity(name: str, report: Any) -> str:
 
 
 def address(report: Any) -> str:
-    """Return the host and web port in a report; empty if it has none."""
+    """Return the host and web port in a report as text; empty if the report has none."""
     urls = (report.get(name) for name in URLS) if isinstance(report, dict) else ()
     return next((found for url in urls if isinstance(url, str) and (found := urlsplit(url)[1])), "")
 
@@ -266,7 +266,7 @@ def saved_report(place: str, report: Any) -> SavedReport:
 
 
 def _totals(read: reports.Report) -> dict[str, float]:
-    """Return the rates that a broker's report lacks, as sums over its bundles.
+    """Return the rates that a broker's report lacks, each as the sum over the broker's bundles.
 
     The simple load manager's report has no throughput: its field `msgThroughput…` has message
     rates.
@@ -278,7 +278,7 @@ def _totals(read: reports.Report) -> dict[str, float]:
 
 
 def sums_of(stats: Collection[Json], names: Iterable[str] = RATE_FIELDS) -> dict[str, float]:
-    """Return the sums of rates over bundle statistics."""
+    """Return the sum of each rate in `names` over bundle statistics."""
     return {name: sum(one.get(name, 0) for one in stats) for name in names}
 
 
@@ -379,7 +379,7 @@ NUMBERED = re.compile(r"(\d+)\.(\d+)\.(\d+)(.*)", re.DOTALL)
 
 
 def plain_versions(reports: Mapping[str, SavedReport], *, compared: bool) -> dict[str, str]:
-    """Return, by broker, the versions that begin with three numbers, cut to these numbers.
+    """Return each broker's version without suffix, if it begins with three numbers.
 
     Errors: `BadSnapshot` if Pulsar compares the versions (`compared`) and a version has a suffix,
     such as -SNAPSHOT, because Pulsar orders such versions differently or not at all.

@@ -81,19 +81,19 @@ class MadeCase:
     source: str
     """The folder, file or URL with the brokers' data."""
     ways: Mapping[str, str]
-    """How the running version differs from the profile: alternatives by way (`specs/ways.yaml`)."""
+    """Alternatives, by way (`specs/ways.yaml`), in which the version differs from the profile."""
     owned: Mapping[str, Sequence[str]]
-    """For a question about topics, the ranges of their namespace that each broker owns."""
+    """For a question about topics: the ranges of the topics' namespace that each broker owns."""
     simple: tuple[str, ...] = ()
     """The brokers with reports of the simple load manager."""
     running: Running | None = None
-    """The load manager and strategies that run; None if the case does not have a whole cluster."""
+    """The load manager and strategies that run; None if the case is not about a whole cluster."""
     without_traffic: tuple[str, ...] = ()
     """The brokers whose traffic is unknown."""
     ports: tuple[str, ...] = ()
     """Regular expressions of isolation policies that match brokers only with their ports."""
     version: str = ""
-    """The version that the question is about; empty if only a profile or nothing is given."""
+    """The version that the question is about; empty if no version is given."""
     what_if: SettingsRead = NOTHING_READ
     """Settings that later steps of the same command change."""
     addresses: Mapping[str, str] = field(default_factory=dict)
@@ -185,7 +185,7 @@ SOURCE_OPTIONS = ("place", "topics", "bundle_data", "release", "cluster", *CONST
 
 
 OPTION_NAMES = {"profile": "judge-by"}
-"""Names on the command line of options that have another name in `args`."""
+"""Names of options on the command line, by the name in `args`, if the two names differ."""
 
 
 def given_options(args: argparse.Namespace, names: Sequence[str]) -> list[str]:
@@ -323,7 +323,7 @@ def _unknown_order_notes(bundle: str, snapshot: Snapshot, running: Running) -> I
 
 
 def _destination_notes(trial: Trial, versions: Sequence[str], running: Running) -> Iterator[str]:
-    """Yield a note that an administrator may choose the broker (NamespacesBase, since 3.0.0)."""
+    """Yield a note that an unload may name a destination (NamespacesBase, since 3.0.0)."""
     case = trial.questions[0].case
     owned = any(case["bundle"] in one.get("bundles", ()) for one in case["brokers"].values())
     since = versions and numbers_of(versions[0]) >= TARGETED
@@ -334,7 +334,7 @@ def _destination_notes(trial: Trial, versions: Sequence[str], running: Running) 
 def _own_defaults(profile: str | None, operation: str) -> Mapping[str, Any]:
     """Return a release's defaults of undocumented settings that affect unloads.
 
-    A case must contain them, because adapters of released Pulsar switch off what a case omits.
+    A case must contain them, because adapters of released Pulsar disable omitted settings.
     """
     known = profile is not None and specs.load().profile(profile).released
     return specs.load().profile(str(profile)).hidden if known and operation == SHED.id else {}

@@ -38,7 +38,7 @@ RESOURCE_METRICS = {
         ("cpu", "memory", "directMemory", "bandwidth_in", "bandwidth_out"), RESOURCES, strict=True
     )
 }
-"""The resource whose usage in percent a metric gives, by the name of the metric."""
+"""The resource whose usage in percent is the metric's value, by metric name."""
 
 BUNDLE_METRICS = {
     f"pulsar_bundle_{metric}": name
@@ -52,7 +52,7 @@ BUNDLE_METRICS = {
         ("consumer_count", "consumerCount"),
     )
 }
-"""The statistic of a bundle that a metric gives, by the name of the metric."""
+"""The field of a bundle's statistics for which the metric has the value, by metric name."""
 
 SMOOTHED_METRIC, SMOOTHED_FEATURE = "pulsar_lb_resource_usage", "max_ema"
 """The metric of a broker's weighted and smoothed usage, and the value of its label `feature`.
@@ -67,14 +67,14 @@ LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
 CPU = next(iter(RESOURCE_METRICS))
 
 MAX_AGE = 15 * 60
-"""Maximum age of a sample, in seconds before the newest: the maximum interval of load reports."""
+"""Maximum age of a sample relative to the newest, in seconds: the longest report interval."""
 
 NO_TIMESTAMP = float("inf")
-"""Time of a sample without a timestamp: it is as new as the file."""
+"""Time of a sample without a timestamp; such a sample counts as recent."""
 
 
 class MetricSample(NamedTuple):
-    """The value of a metric of a broker or one of its bundles, at a time in seconds since 1970."""
+    """A metric's value for a broker or one of its bundles; the time is in seconds since 1970."""
 
     broker: str
     metric: str
@@ -155,10 +155,10 @@ def check_metrics(
 def with_smoothed_usage(
     reports: Mapping[str, SavedReport], settings: Mapping[str, Any], version: str
 ) -> tuple[Mapping[str, SavedReport], list[str]]:
-    """Return reports with the usage histories that lead to the smoothed usage in the metrics.
+    """Return reports with usage histories that yield the smoothed usage in the metrics, and notes.
 
-    A history is the smoothed usage before the report, because a decision smooths it once more. Also
-    return a note on each broker for which no history leads to the value in the metrics.
+    A decision smooths usage once more, so each history is the smoothed usage before the report.
+    Notes name brokers for which no history yields the value in the metrics.
     """
     own = {
         name: settings.get(
@@ -188,7 +188,7 @@ def with_smoothed_usage(
 def _by_age(
     samples: list[MetricSample],
 ) -> tuple[list[MetricSample], list[tuple[MetricSample, float]]]:
-    """Return recent samples, and each old one with how many seconds older than the newest it is."""
+    """Return the recent samples, and each old sample with its age relative to the newest, in s."""
     timed = [one.time for one in samples if one.time != NO_TIMESTAMP]
     newest = max(timed, default=NO_TIMESTAMP)
     old = [(one, newest - one.time) for one in samples if newest - MAX_AGE > one.time]
@@ -196,8 +196,7 @@ def _by_age(
 
 
 def _old_notes(old: list[tuple[MetricSample, float]], brokers: Collection[str]) -> Iterator[str]:
-    """Yield a note for each broker with old samples; `brokers` are those that also have recent
-    samples.
+    """Yield a note for each broker with old samples; `brokers` are the brokers with recent samples.
     """
     for broker in sorted({sample.broker for sample, _ in old}):
         own = [(sample.metric, age) for sample, age in old if sample.broker == broker]
@@ -210,7 +209,7 @@ def _old_notes(old: list[tuple[MetricSample, float]], brokers: Collection[str]) 
 
 
 def _missing_usage_notes(brokers: Mapping[str, Json]) -> Iterator[str]:
-    """Yield notes on resources of which brokers report no usage; it then counts as 0 %."""
+    """Yield notes on resources whose usage brokers do not report; a missing usage counts as 0 %."""
     absent = {
         broker: ", ".join(name for name in RESOURCES if name not in report)
         for broker, report in brokers.items()
@@ -295,7 +294,7 @@ MESSAGE_OR_TOPIC = re.compile(
 )
 
 EITHER = "either"
-"""Stands for content that a later message may or may not have removed."""
+"""Placeholder for content that a later message may have removed; it is unknown whether it did."""
 
 
 def has_consumed_messages(file: Path) -> bool:
@@ -343,7 +342,7 @@ def read_consumed_load(file: Path) -> ConsumedLoad:
 
 
 def _latest_messages(file: Path) -> Mapping[str, Mapping[str, Any]]:
-    """Return the content of each broker's last message, by topic; None if it removes the data.
+    """Return the content of each broker's last message, by topic; None if that removes the data.
 
     Errors: `BadSnapshot`, also if the unknown topic of a message could change the result.
     """
@@ -377,9 +376,9 @@ def _printed(file: Path) -> Iterator[PrintedMessage]:
 
 
 def _with_topics(printed: Sequence[PrintedMessage]) -> Iterator[PrintedMessage]:
-    """Yield the messages; add the topic to those without content if it can be found out.
+    """Yield the messages; messages without content get a topic if it can be determined.
 
-    It is the topic of the messages before and after, if these agree, or of a line that names one.
+    It is the topic of the messages before and after, if these agree, or the topic named by a line.
     """
     said = [one for one in printed if one.topic]
     turns = [

@@ -54,7 +54,7 @@ class Policy:
     least: int
     """Number of available primary brokers below which secondary brokers may be used."""
     stored: bool = False
-    """True if the policies are known to be in the order in which Pulsar stores them."""
+    """True if it is known that the policies are in the order in which Pulsar stores them."""
 
     @property
     def title(self) -> str:
@@ -62,7 +62,7 @@ class Policy:
         return self.name if self.name == "policy" else f"policy {self.name}"
 
     def expressions_with_port(self, brokers: Iterable[str]) -> list[str]:
-        """Return the regular expressions that match a host with its port, but no host alone."""
+        """Return the regular expressions that match some host only together with its port."""
         hosts = {host_of(name): name for name in brokers}
         return [
             one.text
@@ -331,8 +331,8 @@ def _check_ranges(bundle: str, snapshot: Snapshot, constraints: Constraints) -> 
 def _report_of(name: str, bundle: str, snapshot: Snapshot, constraints: Constraints) -> Json:
     """Return a broker's report with its number of topics, and the bundle if the broker owns it.
 
-    The leader counts a bundle with its owner until a report of the owner no longer has it, even if
-    it was unloaded before (ModularLoadManagerImpl.updateBundleData).
+    The leader counts a bundle with its owner, even after its unload, until a report of the owner no
+    longer lists the bundle (ModularLoadManagerImpl.updateBundleData).
     """
     broker = dict(snapshot.brokers[name])
     report = snapshot.reported[name].report

@@ -91,7 +91,7 @@ def _with_pairs_joined(trial: Trial, failing: Failing) -> Trial:
 
 
 def _merged_events(first: Json, second: Json) -> Iterator[Json]:
-    """Yield the event that is equivalent to two events, if any: one longer tick, or a restart."""
+    """Yield the event that replaces two events, if there is one: a longer tick, or a restart."""
     if "tick" in first and "tick" in second:
         yield {"tick": {"minutes": first["tick"]["minutes"] + second["tick"]["minutes"]}}
     if "broker_down" in first and "broker_up" in second:

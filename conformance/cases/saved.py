@@ -40,12 +40,12 @@ class SavedTrial(NamedTuple):
     rule: str | None
     profile: str | None = None
     excluded: Mapping[str, list[str]] | None = None
-    """By adapter: the alternatives, as `name=value`, that its answers had excluded."""
+    """The alternatives, as `name=value`, that each adapter's answers had excluded."""
 
 
 @dataclass(frozen=True)
 class SearchResult:
-    """The results of a campaign for one rule; the campaign searches before the run."""
+    """The results of a campaign for one rule; a campaign is completed before the run starts."""
 
     drawn: int = 0
     """Number of cases asked, not counting `faults`."""
@@ -152,8 +152,8 @@ def load_saved(file: Path, defaults: Mapping[str, Any] | None = None) -> SavedTr
 def _values_in(name: str, content: bytes, otherwise: str = "") -> list[tuple[int, Any]]:
     """Return the cases in a file, each with the number of the line on which it begins.
 
-    Errors: `BadCase` if there is none, with a hint at the file's format or, if that is unknown,
-    with the hint `otherwise`.
+    Errors: `BadCase` if there is no case, with a hint about the file's format or, if the format is
+    unknown, with the hint `otherwise`.
     """
     from pulsar_conformance.adapters.questions import BadLine, json_values
 
@@ -206,15 +206,15 @@ def load_earlier_cases(root: Path) -> list[SavedTrial]:
 
 @dataclass(frozen=True)
 class ProvidedQuestions:
-    """Questions from a user, asked together, with the file's profile and readings if it has any."""
+    """Questions from a user, asked together, with the file's profile and readings, if any."""
 
     place: str
-    """The file; if it has several questions, also the line and the number on this line."""
+    """The file; if it has several questions, also the line and the question's number in it."""
     trial: Trial
     profile: str | None = None
     readings: Mapping[str, str] = field(default_factory=dict)
     ways: Mapping[str, str] = field(default_factory=dict)
-    """The alternative of each way (`specs/ways.yaml`) in which a version differs from `profile`."""
+    """The alternative of each way (`specs/ways.yaml`) in which the version differs."""
     settings: str = ""
     """The file with the settings; empty if they are in the file with the questions."""
     version: str = ""
@@ -267,7 +267,7 @@ def _bytes_of(file: Path, name: str) -> bytes:
 
 
 def _provided_questions(place: str, data: Any, whole: bytes) -> ProvidedQuestions:
-    """Return the questions of a JSON value. Errors: `BadCase`, with a hint derived from `whole`."""
+    """Return the questions in a JSON value. Errors: `BadCase`, with a hint based on `whole`."""
     trial = trial_of(data)
     if trial is None:
         hint = hint_at_file(whole, FORMS_HINT) if whole else ""
@@ -283,7 +283,7 @@ def _provided_questions(place: str, data: Any, whole: bytes) -> ProvidedQuestion
 
 
 def _ways(place: str, given: Any) -> Mapping[str, str]:
-    """Return the alternative that a case file chooses for each way. Errors: `BadCase`."""
+    """Return the alternative that a case file chooses for each way it names. Errors: `BadCase`."""
     known = specs.load().ways
     if isinstance(given, dict):
         found = ((known.get(name), taken) for name, taken in given.items())
@@ -295,7 +295,7 @@ def _ways(place: str, given: Any) -> Mapping[str, str]:
 def adapted_to_version(
     provided: ProvidedQuestions, version: str
 ) -> tuple[ProvidedQuestions, tuple[str, ...]]:
-    """Return questions adapted to a Pulsar version, and notes on where it differs from its profile.
+    """Return questions adapted to a Pulsar version, and notes on how it differs from its profile.
 
     Errors: `BadCase` if no profile describes the version's shedding strategy, `specs.UnknownName`
     if `version` is not a version.
@@ -388,7 +388,7 @@ def derivations_for(place: str, trial: Trial, model: Model, settings: str = "") 
 
 
 def _how_to_set(setting: str, operation: str, profile: str) -> str:
-    """Return the message for a missing setting that an operation needs, with ways to give it."""
+    """Return the message about a missing setting, with ways to provide it."""
     bundled = specs.load()
     line = profile.partition("-")[2]
     of_documents = [f"documented-{line}", *reversed([*bundled.profiles])]

@@ -35,7 +35,7 @@ COMMENTED = (
     "the comment is a part of the value; if Pulsar expects a number there, the broker does not "
     "start"
 )
-"""Consequence of a comment after a number in a setting of unknown type."""
+"""Text about a comment after a number, for a setting of unknown type."""
 
 INT, LONG = 2**31 - 1, 2**63 - 1
 """The largest values of Java's int and long."""
@@ -76,7 +76,7 @@ FLOW_LIMITS = ("loadBalancerNamespaceBundleMaxMsgRate", MAX_BANDWIDTH)
 """Limits that flow_or_qps_equally_divide uses even if an administrator splits the bundle."""
 
 COMMAND_LINE = "--setting"
-"""`place` of a setting from the command line; there, a class can be named without its package."""
+"""`place` of a setting from the command line, where a class can be named without its package."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ class BadSetting(UserError):
 
 
 class NotParsed(ValueError):
-    """Raised for text that is not a value of a setting's type; the message says which texts are."""
+    """Raised for text that is not a value of a setting's type; the message says what is."""
 
 
 def setting_value(name: str, text: str, *, any_range: bool = False) -> Any:
@@ -263,7 +263,7 @@ def why_bad_interval(name: str, value: Any, manager: str) -> str:
 
 
 def why_bad_tombstone(name: str, values: Mapping[str, Any], manager: str) -> str:
-    """Return the reason if a tombstone delay below the waiting time keeps a broker from starting.
+    """Return why a broker does not start if a tombstone delay is below the waiting time.
 
     Empty if the broker starts. The mistake is reported for only one of the two settings: the
     tombstone delay if it is set, otherwise the waiting time.
@@ -294,8 +294,8 @@ def _cannot_be_scheduled(name: str, value: Any, manager: str, task: str) -> bool
 def why_odd_value(name: str, value: Any, version: str, parts: Collection[str]) -> str:
     """Return why a value that Pulsar accepts is probably a mistake; empty if it seems right.
 
-    Examples are a value outside the documented range, or one that switches something off. `parts`
-    are the parts of the broker that are in force.
+    Examples are a value outside the documented range, and a value that disables something. `parts`
+    names the parts of the broker that run.
     """
     outside = out_of_range(name, value)
     said = [f"Pulsar accepts it, but it should be {outside}"] if outside else []
@@ -327,7 +327,7 @@ def is_empty_by_default(name: str) -> bool:
 
 SWEEP = re.compile(r"(\w+)=(-?[\d.]+)\.\.(-?[\d.]+)(?:/([\d.]+))?")
 MAX_VALUES = 100
-"""Maximum number of values in a sweep."""
+"""Maximum number of values in a sweep, a series of values of one setting."""
 
 
 def parse_sweep(text: str) -> tuple[str, list[str]]:
@@ -347,7 +347,7 @@ def parse_sweep(text: str) -> tuple[str, list[str]]:
 
 
 def with_settings(trial: Trial, given: Mapping[str, Any]) -> Trial:
-    """Return a trial with these settings added to each case; None removes a setting.
+    """Return a trial with the settings `given` added to each case; None removes a setting.
 
     A given setting also replaces a field that stands for it, such as the strategy of the case.
 

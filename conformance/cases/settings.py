@@ -60,10 +60,10 @@ DYNAMIC = ", dynamic"
 """Suffix of the place of a dynamic setting, as in `dynamic.json, dynamic`."""
 
 AT_START = "a running broker keeps its strategy until it restarts"
-"""Remark on a dynamic shedding strategy; the source is the annotation of its field in Pulsar."""
+"""Remark on a dynamic shedding strategy; see the annotation of the field in Pulsar's source."""
 
 AT_ONCE = "a running broker switches to it at once"
-"""Remark on a dynamic load manager; the source is the listener in BrokerService."""
+"""Remark on a dynamic load manager; see the listener in Pulsar's BrokerService."""
 
 WHEN_LEADER = "a leader keeps the interval that was set when it became the leader"
 """Remark on a dynamic shedding interval if cycles are scheduled once (UnloadScheduler.start)."""
@@ -73,10 +73,10 @@ NOT_KNOWN_DYNAMIC = "its effect as a dynamic setting is not known"
 
 @dataclass(frozen=True)
 class SettingsRead:
-    """The settings of a file: those in force, those without effect, and those on other subjects."""
+    """The settings of a file: in force, without effect, or not about load balancing."""
 
     values: Mapping[str, Any]
-    """Typed values in force, by name; a setting with two names has its documented name."""
+    """Typed values in force, by name; the documented name is used for a setting with two names."""
     places: Mapping[str, str]
     """The place where each value is set, such as `broker.conf:12`."""
     unused: tuple[Unused, ...] = ()
@@ -86,9 +86,9 @@ class SettingsRead:
     version: str = ""
     """The Pulsar version that reads the settings; empty if unknown."""
     assumed: str = ""
-    """A note if a setting is assumed because another one implies it; otherwise empty."""
+    """A note if the value of a setting is inferred from another setting; otherwise empty."""
     newer_names: Mapping[str, str] = field(default_factory=dict)
-    """The newer name of each setting in `values` that the file sets by its newer name."""
+    """The newer name of each setting in `values` that is set by that name in the file."""
     unreadable: tuple[Unused, ...] = ()
     """Settings whose values Pulsar cannot read."""
     misread: tuple[Unused, ...] = ()
@@ -96,7 +96,7 @@ class SettingsRead:
     unread: tuple[Unused, ...] = ()
     """Parts of the file that the suite does not read, and settings with unknown values."""
     reread: Callable[[str], SettingsRead] | None = field(default=None, compare=False, repr=False)
-    """Function that reads the same files for a given version; None if their text is not known."""
+    """Function that reads the same files as another version; None if their text is unknown."""
 
     def read_by(self, version: str) -> SettingsRead:
         """Return the settings of the same files as another version reads them."""
@@ -177,7 +177,7 @@ class SettingsRead:
         return [one for one in self.unread if one.name not in self.places]
 
     def values_with_full_names(self) -> Mapping[str, Any]:
-        """Return the values, with full names for classes that the command line names."""
+        """Return the values; a class that is named on the command line has its full name."""
         given = [name for name, place in self.places.items() if place == COMMAND_LINE]
         return with_full_names(self.values, given)
 
@@ -186,7 +186,7 @@ class SettingsRead:
         return running_classes(self.values_with_full_names(), self.version)
 
     def parts(self) -> frozenset[str]:
-        """Return the parts of a broker that are in force once it starts, as in `disabled`."""
+        """Return the parts of a broker that run; if it does not start, as assumed in `disabled`."""
         named, runs = self.values_with_full_names(), self.running()
         similar = self.similar_classes() if runs.manager == STOPPED else {}
         tried = [{**named, **similar}]
@@ -207,7 +207,7 @@ class SettingsRead:
         return {name: value for name, value in runs.items() if name == running.culprit}
 
     def without_effect(self) -> list[Unused]:
-        """Return the unused settings, and the settings that other settings disable."""
+        """Return the unused settings, and the settings made ineffective by other settings."""
         return [*self.unused, *self.disabled()]
 
     def refused(self) -> list[Unused]:
@@ -215,7 +215,7 @@ class SettingsRead:
         return [one for one in self.without_effect() if one.why.endswith(STARTS_NOT)]
 
     def ineffective(self) -> list[Unused]:
-        """Return the settings without effect, except for settings that prevent the start."""
+        """Return the settings without effect, except those that keep a broker from starting."""
         return [one for one in self.without_effect() if not one.why.endswith(STARTS_NOT)]
 
     def reasons_not_to_start(self) -> Mapping[str, str]:
@@ -243,7 +243,7 @@ class SettingsRead:
         return [Unused(self.places[name], name, why[name]) for name in self.values if name in why]
 
     def similar_classes(self) -> Mapping[str, str]:
-        """Return, for each setting with a class that Pulsar lacks, the most similar class."""
+        """Return the most similar existing class for each setting with an unknown class."""
         named = self.values_with_full_names().items()
         classes = {name: similar_class(name, str(value)) for name, value in named}
         return {name: one for name, one in classes.items() if one}
@@ -269,7 +269,7 @@ class SettingsRead:
                 yield name, f"{value}: {why}"
 
     def notes(self) -> Iterator[str]:
-        """Yield notes on an assumed setting, on still unknown ones, and on those without effect."""
+        """Yield notes on settings that are assumed, still unknown, or without effect."""
         yield from filter(None, [self.assumed])
         for name in (STRATEGY, SHEDDING_INTERVAL):
             if late := self.delay_remark(name):
@@ -295,7 +295,7 @@ def read_entries(
 
     With `as_broker`, settings are read as a broker reads them: values outside a documented range
     are in force, a boolean is false unless its text is "true", and other values of the wrong type
-    are collected in `unreadable`. Without `as_broker`, each of these raises `BadSetting`.
+    are collected in `unreadable`. Without `as_broker`, any such value raises `BadSetting`.
     """
     values: dict[str, Any] = {}
     places: dict[str, str] = {}
@@ -346,10 +346,10 @@ def read_entries(
 def _use_documented_spelling(
     values: dict[str, Any], places: dict[str, str]
 ) -> tuple[dict[str, str], list[Unused]]:
-    """Replace the newer names of settings by the documented ones, in `values` and `places`.
+    """Replace newer names of settings by the documented names, in `values` and `places`.
 
-    Return, by setting, each newer name that was given, and the values under older names that have
-    no effect because a newer name was given. A release that knows both names uses the newer name's
+    Return the newer names that were replaced, by setting, and the settings whose older name has no
+    effect because the newer name is set, too. A release that knows both names uses the newer name's
     value unless it is the default.
     """
     newer: dict[str, str] = {}

@@ -56,7 +56,7 @@ BROKER_ONLY = re.compile(
     "defaultRetention|systemTopicEnabled|topicLevelPolicies"
 )
 """Matches names of settings that only brokers have and that are not about load balancing. If a file
-has one of them, it is a broker's, even if it sets nothing about load balancing.
+has such a setting, it is a broker's file, even if it sets nothing about load balancing.
 """
 
 NOTHING_READ = SettingsRead({}, {})
@@ -76,8 +76,8 @@ def read_settings(
     """Read a file's settings as the given release does.
 
     A setting with an empty value is not set, as in a broker. For `as_broker`, see `read_entries`.
-    Errors: `BadSetting`. With `alone` (this is the only file), it is also raised if the file has no
-    setting of a broker, because it is then probably the wrong file.
+    Errors: `BadSetting`. If this is the only file (`alone`), a file without any setting of a broker
+    is also an error, because it is probably the wrong file.
     """
     try:
         text = file.read_text("utf-8")
@@ -103,7 +103,7 @@ def _as_read(
     off: Sequence[Unused] = (),
     unread: tuple[Unused, ...] = (),
 ) -> SettingsRead:
-    """Return the settings of entries as a release reads them; those in `off` have no effect."""
+    """Return the settings of entries as a release reads them; settings in `off` have no effect."""
     ignored = {one: why for one in entries if (why := _why_ignored(one, release))}
     taken = (one for one in entries if one not in ignored)
     found = read_entries(taken, release, as_broker=as_broker)
@@ -316,7 +316,7 @@ def _strip_quotes(text: str) -> str:
 def files_in_force(
     args: argparse.Namespace, reported: str, *, released: bool
 ) -> SettingsRead | None:
-    """Return the settings of files, as a release reads them if `released`, else as documented.
+    """Return the settings of files, as the release reads them if `released`, else as documented.
 
     `reported` is the version in the brokers' own data, or empty. Errors: as `read_in_force`.
     """
@@ -335,7 +335,7 @@ def settings_of_cluster(
 ) -> SettingsRead | None:
     """Return the settings from files or, if there are none, from the running cluster at `place`.
 
-    None if neither exists. `version` is the version that the brokers run.
+    Return None if there is neither. `version` is the version that the brokers run.
 
     Errors: as `files_in_force`, and `BadSnapshot` if --dynamic is given for a running cluster.
     """
@@ -365,7 +365,7 @@ def value_notes(
 ) -> Iterator[str]:
     """Yield remarks on values that a broker misreads, and on values that look like mistakes.
 
-    `beside` has text, by setting, to add to the remark on that setting.
+    `beside` has further text for the remark on a setting, by setting.
     """
     yield from map(str, read.misread)
     off, parts = {one.name for one in read.disabled(defaults=True)}, read.parts()

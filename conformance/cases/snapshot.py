@@ -40,7 +40,7 @@ EXPOSED = "exposeBundlesMetricsInPrometheus"
 """The setting that adds metrics of bundles to a broker's metrics."""
 
 SIMPLE = "simple"
-"""Kind of the simple load manager."""
+"""Name of the simple load manager's kind."""
 
 HEARTBEATS, MONITOR = "heartbeats", "the SLA monitor"
 
@@ -70,7 +70,7 @@ PIP-457, in Pulsar 4.2.0, removed the cluster from the namespaces.
 """
 
 MAX_UNKNOWN = 4
-"""Maximum number of a report's unknown fields that a note names."""
+"""Maximum number of unknown fields that a note about a report names."""
 
 KEPT_DATA = (*RATE_FIELDS, "numSamples", "maxSamples")
 
@@ -251,7 +251,7 @@ def _shedding_cases(snapshot: Snapshot) -> list[Json]:
 
 
 def _split_cases(snapshot: Snapshot) -> list[Json]:
-    """Return one case, with the assumption that all bundles of the cluster are owned by brokers."""
+    """Return one case in which brokers are assumed to own all bundles of the cluster."""
     return [
         {
             "settings": dict(snapshot.settings),
@@ -308,7 +308,7 @@ def trial_from_snapshot(operation: str, snapshot: Snapshot) -> Trial:
 
 
 def host_of(broker: str) -> str:
-    """Return a broker's host without the port; isolation policies match the host alone."""
+    """Return a broker's host without the port; isolation policies match only the host."""
     host, _, port = broker.rpartition(":")
     return host if port.isdecimal() and host else broker
 

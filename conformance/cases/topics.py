@@ -25,7 +25,7 @@ USUAL_NAMESPACE = "public/default/"
 
 EXAMPLE = "persistent://tenant/namespace/a"
 MAX_LISTED = 3
-"""Maximum number of topics in a note."""
+"""Maximum number of topics that a note lists."""
 
 PARTITION = re.compile(r"(.+)-partition-\d+")
 EDGES = ("0x00000000", "0xffffffff")

@@ -99,13 +99,13 @@ def check_adapter(
 
 
 def _indented(error: AdapterError) -> str:
-    """Return an error's message without the adapter and the phase; further lines are indented."""
+    """Return an error's message without adapter and phase, its further lines indented."""
     text = str(error).removeprefix(f"{error.adapter}: ").removeprefix(f"{error.phase}: ")
     return text.replace("\n", "\n      ")
 
 
 def _cases(connection: Connection, operation: str) -> Sequence[JSON]:
-    """Return the examples of the operation or, if the adapter answers only its own cases, those."""
+    """Return the operation's examples, or the adapter's own cases if it answers no others."""
     own = connection.hello.own
     if own is None:
         return OPERATIONS[operation].examples
@@ -167,7 +167,7 @@ def _check_batches(found: ProtocolResults, connection: Connection, operations: l
     """Check that a batch is answered completely and in order.
 
     The batch consists of the examples of one operation: the quick operation with the most examples
-    or, if no operation is quick, the one with the most examples.
+    or, if no operation is quick, the operation with the most examples.
     """
     quick = [name for name in operations if name not in connection.hello.costly] or operations
     operation = max(quick, key=lambda name: len(_cases(connection, name)))
@@ -189,7 +189,7 @@ def _send_bye(connection: Connection) -> str:
 
 
 def _check_order(connection: Connection, operation: str, cases: Sequence[JSON]) -> str:
-    """Return an error if a batch is answered in the wrong order; empty if it is not."""
+    """Return an error if a batch is answered in the wrong order; empty if the order is right."""
     alone = [_without_why(connection.ask(operation, [case])[0]) for case in cases]
     together = [_without_why(answer) for answer in connection.ask(operation, cases)]
     if together == alone or sorted(map(repr, together)) != sorted(map(repr, alone)):

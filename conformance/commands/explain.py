@@ -108,7 +108,7 @@ GROUPS_UNKNOWN = (
 UNNEEDED = dict.fromkeys(
     WEIGHT_SETTINGS.values(), "; not needed, since the load data have weightedMaxEMA"
 )
-"""By weight setting: text added to the remark on it, for the extensible manager's load data."""
+"""Text to add to the remark on each weight, for load data of the extensible load manager."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -176,7 +176,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _lines(args: argparse.Namespace) -> Generator[str, None, bool]:
-    """Yield the explanation; return false if the model answers none of the user's questions."""
+    """Yield the explanation; return false if the model can answer none of the user's questions."""
     if args.case is not None and args.case.startswith("fixtures/"):
         args.case = str(fixtures.bundled_path(args.case))
     given = (args.case, args.example, args.log, args.metrics, args.url)

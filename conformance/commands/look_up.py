@@ -62,9 +62,9 @@ def _rules(args: argparse.Namespace) -> Iterator[str]:
 
 
 def _found(known: Specs, pattern: str) -> Sequence[Rule]:
-    """Return the rules with matching IDs or, if there are none, those whose text has the word.
+    """Return the rules with matching IDs or, if there are none, the rules whose text has the word.
 
-    Errors: `UnknownName` if there is no such word either.
+    Errors: `UnknownName` if no rule has the word, either.
     """
     try:
         return known.rules_matching(pattern)
@@ -160,7 +160,7 @@ def _is_without_reading(known: Specs, rule: Rule, profile: str) -> bool:
 
 
 def _where_faults_count(rule: Rule, presupposed: Rule) -> str:
-    """Return the rule against which a case counts that breaks a rule and one it presupposes."""
+    """Return text saying which of two rules a case that breaks both rules counts against."""
     told = f"a case that breaks both rules counts against {presupposed.id}"
     if not set(presupposed.operations).isdisjoint(rule.operations):
         return told
@@ -173,7 +173,8 @@ def _where_faults_count(rule: Rule, presupposed: Rule) -> str:
 def _known_to_break(rule: str, texts: Mapping[str, str]) -> Iterator[str]:
     """Yield the implementations that list a rule among their known deviations.
 
-    `texts` has the text of each list. It is searched, because parsing them would take seconds.
+    `texts` has the text of each list. The texts are searched, because parsing them would take
+    seconds.
     """
     for name, text in texts.items():
         if f"- rule: {rule}\n" in text:

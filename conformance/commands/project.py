@@ -73,7 +73,7 @@ TAKES_SETTINGS = "pulsar:"
 
 
 def with_project_options(files: Sequence[str], words: Sequence[str]) -> list[str]:
-    """Return the command line `words`, with the project file's options that it does not override.
+    """Return the command line `words` with the options of the project file that it does not set.
 
     Errors: `UserError` for several project files, an unknown key or an invalid value.
     """
@@ -116,10 +116,10 @@ def _table_of(file: str) -> Mapping[str, Any]:
 
 
 def _is_superseded(option: str, words: Sequence[str]) -> bool:
-    """True if a project file's option must be left out.
+    """True if the command line makes a project file's option superfluous.
 
-    It is left out if the command line sets the same option, or if it is a setting and the command
-    line names only adapters that take no settings.
+    It does so if it sets the same option, or if the option is a setting and the command line names
+    only adapters that take no settings.
     """
     flag = option.partition("=")[0]
     if _names(flag, words):

@@ -126,7 +126,7 @@ def _in_force(found: SettingsRead) -> dict[str, tuple[Any, Any]]:
 
 
 def _odd(found: SettingsRead) -> dict[str, str]:
-    """Return, for each setting in force with a value that is probably a mistake, the reason."""
+    """Return why a setting in force probably has a mistaken value, for each such setting."""
     from pulsar_conformance.conformance.cases.setting_types import why_odd_value
 
     parts, in_force = found.parts(), _in_force(found)
@@ -149,7 +149,7 @@ def _odd_sections(found: SettingsRead, short_value: Callable[[Any], str]) -> Ite
 
 
 def _without_difference(found: SettingsRead) -> list[Unused]:
-    """Return the settings without effect whose values are defaults, or make no difference."""
+    """Return the settings without effect whose values are defaults or do not matter."""
     named = {one.name for one in found.disabled()}
     return [one for one in found.disabled(defaults=True) if one.name not in named]
 
@@ -309,8 +309,8 @@ def _own_differences(found: SettingsRead, every: bool) -> Iterator[Section]:
     """Yield the differences between the version that reads the file and the nearest known release.
 
     A strategy that the version lacks is left out: it is listed among the settings without effect.
-    Unless `every`, differences that are not about settings are only counted. Differences of parts
-    that are not in force are left out.
+    Unless `every`, differences that are not about settings are only counted. Differences that
+    concern parts of the broker that do not run are left out.
     """
     from pulsar_conformance.conformance.compare.upgrade import SETTING_WAYS, release_compared
     from pulsar_conformance.specs.differences import differences_from

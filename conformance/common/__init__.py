@@ -9,11 +9,10 @@ WORKSPACE = Path(".conformance")
 """Folder in the current directory where runs keep their data."""
 
 GC_THRESHOLDS = (8_000_000, 50, 1000)
-"""Thresholds of Python's garbage collector during a session.
-
-Cases and answers are kept until the end of a session, so that there is little to collect. With
-Python's default thresholds, collecting takes a quarter of a session's time. With these thresholds,
-the collector does not run in a usual session, which then needs about 150 MB more memory.
+"""Thresholds of Python's garbage collector during a session. Cases and answers are kept until the
+end of a session, so there is little to collect. With Python's default thresholds, collecting takes
+a quarter of a session's time. With these thresholds, the collector does not run in a usual session,
+which then needs about 150 MB more memory.
 """
 
 

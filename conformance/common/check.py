@@ -82,7 +82,7 @@ class Expect:
         self.that(answered == allowed, f"{of}: {readable(allowed)}", answered)
 
     def nothing(self, answered: Iterable[object], why: str | Callable[[], str]) -> None:
-        """Require that `answered` is empty; `why` explains why the answer may have no such item."""
+        """Require that `answered` is empty; `why` explains why no item is allowed."""
         found = list(answered)
         if found:
             reason = why if isinstance(why, str) else why()
@@ -97,7 +97,7 @@ class Expect:
     ) -> None:
         """Require that the quantity `of` is at least `bound`, within the tolerance `SHARE`.
 
-        Both are printed with as many decimal places as it takes to tell them apart.
+        The message prints both numbers with enough decimal places to distinguish them.
         """
         if answered < bound * (1 - SHARE):
             given, least = told_apart(answered, bound, shown)
@@ -107,7 +107,7 @@ class Expect:
 def told_apart(
     one: Fraction, other: Fraction, shown: Callable[[Fraction, int], str]
 ) -> tuple[str, str]:
-    """Format two numbers with as many decimal places as it takes to tell them apart."""
+    """Format two numbers with enough decimal places to distinguish them."""
     places = places_apart(one, other, shown)
     return shown(one, places), shown(other, places)
 
@@ -115,7 +115,7 @@ def told_apart(
 def readable(value: object) -> str:
     """Format lists, sets, mappings, booleans and None as JSON, and other values as plain text.
 
-    A set is sorted, so that a message is the same whenever a case is judged again.
+    Sets are sorted, so that the same judgment always has the same message.
     """
     if isinstance(value, set | frozenset):
         value = sorted(value, key=str)
@@ -140,7 +140,7 @@ Strategies = SearchStrategy[Trial] | Sequence[SearchStrategy[Trial]]
 """A strategy for trials, or several strategies that each yield an equal number of trials."""
 
 Draws = Strategies | Callable[[str], Strategies]
-"""The strategies of a check, or a function that returns them for the ID of a rule."""
+"""The strategies of a check, or a function that returns the strategies for a rule's ID."""
 
 JudgeQuestion = Callable[[Case, Answer, Expect], None]
 """Function that judges the answer to one question."""
@@ -283,8 +283,8 @@ MakeQuestions = Callable[
     [specs.Rule, Question, Json, Mapping[str, Any], Readings], Iterable[Question]
 ]
 """Function that builds questions to test a presupposed rule. Its arguments are the presupposed
-rule, the failing question, the answer to this question, the profile's default settings, and the
-readings.
+rule, the failing question, the answer to the failing question, the profile's default settings, and
+the readings.
 """
 
 
@@ -296,7 +296,7 @@ class DerivedQuestions:
     operation: str | None = None
     """The operation of the failing questions; None if `rule` is given."""
     rule: str | None = None
-    """ID of the presupposed rule to test; None for every rule that is not about `operation`."""
+    """ID of the presupposed rule to test; None: every rule that is not about `operation`."""
 
     def concerns(self, presupposed: specs.Rule, failing: Question) -> bool:
         """True if questions that are derived from `failing` test the rule `presupposed`."""

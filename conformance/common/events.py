@@ -12,7 +12,7 @@ AN_ANSWER = "an answer"
 """Text of `Failure.allowed` for a case that the implementation did not answer."""
 
 ANSWERING = "ANSWER-05"
-"""ID of the rule that requires an answer to every legal case."""
+"""ID of the rule that every legal case must be answered."""
 
 EXAMPLE_PREFIX = "worked example "
 """Beginning of `Failure.size` for a worked example; the example's ID follows."""
@@ -48,14 +48,14 @@ class Failure:
     readings: tuple[str, ...] = ()
     """The readings on which the failure depends, each as `name=value (how it is known)`."""
     passes_under: tuple[str, ...] = ()
-    """Alternatives of readings, as `name=value`; under each of them, the answer would be allowed.
+    """Alternatives of readings, as `name=value`, each of which would make the answer allowed.
     Alternatives that other answers of the run exclude are left out.
     """
     answers: tuple[str, ...] = ()
     """The answers as text, each with a label if there are several; empty for a single long answer.
     """
     settings: tuple[str, ...] = ()
-    """The settings on which the model's answer depends, each as `name=value (source)`."""
+    """The settings that affect the model's answer, each as `name=value (source)`."""
 
 
 @dataclass(frozen=True)
@@ -87,8 +87,9 @@ class Verdict:
 
     @property
     def unanswered(self) -> bool:
-        """True if the rule failed because a case got no answer. False for the rule that requires
-        answers.
+        """True if the rule failed because a case got no answer.
+
+        Always false for the rule that requires answers.
         """
         known = self.failure is not None and self.failure.allowed == AN_ANSWER
         return known and self.rule != ANSWERING

@@ -127,8 +127,9 @@ def _is_named_broker(container: Any) -> bool:
 
 
 def _rank_of_service(name: str, known: dict[str, Any]) -> int:
-    """Return the rank of a compose service's image: `BROKER`, `ANY`, or `OTHER` if it runs another
-    component.
+    """Return the rank of a compose service's image, by the component that the service runs.
+
+    The rank is `BROKER`, `ANY` or, for another component, `OTHER`.
     """
     if runs_other_component(name, known.get("entrypoint"), known.get("command")):
         return OTHER
@@ -136,7 +137,7 @@ def _rank_of_service(name: str, known: dict[str, Any]) -> int:
 
 
 def _own_tags(known: dict[str, Any], of_broker: bool, file: str) -> Iterator[ImageTag]:
-    """Yield the images that a mapping names: Pulsar's and, if `of_broker`, all others."""
+    """Yield the images that a mapping names: Pulsar's and, if `of_broker`, all other images."""
     scalars = {key: one for key, one in known.items() if isinstance(one, yaml.ScalarNode)}
     places = {key: f"{file}{one.start_mark.line + 1}" for key, one in scalars.items()}
     if "image" in scalars:
@@ -176,8 +177,8 @@ def version_for_settings(
 ) -> str:
     """Return the version of Pulsar to which a settings file belongs; empty if it is not known.
 
-    The first known version is used: that of the released profile `profile`, `release`, the first in
-    `reported` (by the brokers), or that of the file's images if they have only one.
+    It is the version of a released `profile`, else `release`, else the first version that brokers
+    `reported`, else the version of the file's images if there is only one.
     """
     of_profile = version_of_released(profile) if profile else ""
     if named := of_profile or release or next(filter(None, reported), ""):
@@ -187,7 +188,7 @@ def version_for_settings(
 
 
 def release_by_image(file: Path) -> tuple[str | None, list[str]]:
-    """Return the version of the Pulsar image that a file names (None if not known), and notes.
+    """Return the version of the Pulsar image that a file names (None if unknown), and notes.
 
     Errors: `UserError` if there are several versions, or if the version is in a variable.
     """
@@ -215,7 +216,7 @@ def release_by_image(file: Path) -> tuple[str | None, list[str]]:
 
 
 def other_image_notes(tags: Iterable[ImageTag], versions: Sequence[str]) -> Iterator[str]:
-    """Yield a note for each image whose release line differs from that of the brokers.
+    """Yield a note for each image whose release line differs from the brokers' release line.
 
     If the version of the brokers is unknown, yield a note for each image whose version is unknown.
     """

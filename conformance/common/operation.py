@@ -29,7 +29,7 @@ Legality = Callable[[Json, Settings], Problems]
 """Function that yields the problems of a case. Errors: `MissingSetting`."""
 
 Needs = Callable[[Json, Settings, Readings], None]
-"""Function that looks up the settings that the answer to a case needs under given readings. Errors:
+"""Function that looks up the settings needed to answer a case under given readings. Errors:
 `MissingSetting`.
 """
 
@@ -40,7 +40,7 @@ class NamesUsed(NamedTuple):
     answered: Iterable[str]
     """The names that the answer uses."""
     known: Iterable[str]
-    """The names in the case, which are all that the answer may use."""
+    """The names in the case; an answer may use no other names."""
 
 
 @dataclass(frozen=True)
@@ -55,16 +55,16 @@ class FlatCase:
 
 
 def legal_by_schema(_case: Json, _settings: Settings) -> Problems:
-    """Yield no problems, for operations whose schema states all requirements."""
+    """Yield no problems; used for operations whose schema states all requirements."""
     return iter(())
 
 
 def needs_nothing(_case: Json, _settings: Settings, _readings: Readings) -> None:
-    """Look up nothing, for operations that need the same settings under all readings."""
+    """Look up nothing; used for operations that need the same settings under all readings."""
 
 
 def same_field(name: str) -> Callable[[Json, Json], bool]:
-    """Return a predicate that is true of two answers with the same value in this field."""
+    """Return a predicate: true if two answers have the same value in the field `name`."""
     return lambda allowed, answer: bool(allowed[name] == answer.get(name))
 
 
@@ -85,7 +85,7 @@ class Operation(Generic[Case, Answer]):
     It is called for a refusal only if `refusable`. Errors: `Violated`, `NotReached`.
     """
     matches: Callable[[Json, Json], bool]
-    """Predicate: true if the second answer agrees with the first, which was worked out by hand."""
+    """Predicate: true if the second answer agrees with the first, a worked-out answer."""
     examples: tuple[Json, ...]
     """Small valid cases, with different answers if possible."""
     legal: Legality = legal_by_schema
@@ -95,10 +95,10 @@ class Operation(Generic[Case, Answer]):
     removable: frozenset[str] = frozenset()
     """Fields of a case whose entries may be removed when a failing case is reduced."""
     names: Callable[[Json, Json], list[NamesUsed]] | None = None
-    """Function that returns the names in a case and in its answer, by kind, such as brokers."""
+    """Function that returns the names in a case and in its answer, one entry per kind of name."""
     regardless_of_order: Callable[[Json, Json], object] | None = None
     """Function that returns the part of an answer that must not depend on the order of names in the
-    case; None if the whole answer must not.
+    case; None if no part may depend on it.
     """
     determined: Callable[[Case, Readings], bool] = field(default=lambda _case, _readings: True)
     """Predicate that is true if the documents allow only one answer: there are no ties, and no
@@ -111,9 +111,9 @@ class Operation(Generic[Case, Answer]):
     of_modular_strategies: frozenset[str] = frozenset()
     """The rules that apply only to the shedding strategies of the modular load manager."""
     overridden_by: Mapping[str, str] = field(default_factory=dict)
-    """By setting, the field of the case that overrides the setting unless the field is null."""
+    """For some settings: the field of the case that overrides the setting unless it is null."""
     stands_for: Mapping[str, str] = field(default_factory=dict)
-    """By setting, the field of the case that holds the setting's value unless the field is null."""
+    """For some settings: the field of the case that has the setting's value unless it is null."""
 
     def check(
         self, *rules: str, draws: Draws

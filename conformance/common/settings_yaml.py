@@ -72,7 +72,7 @@ class BadYAML(UserError):
 def read_yaml(file: Path, text: str) -> list[FoundInYAML]:
     """Return a YAML file's settings in the order in which they apply, and the parts not read.
 
-    If the last value of a setting is not known, its earlier values are left out. Errors: `BadYAML`,
+    If the last value of a setting is unknown, its earlier values are left out. Errors: `BadYAML`,
     also if brokers in the file have different settings.
     """
     try:
@@ -111,13 +111,13 @@ def read_yaml(file: Path, text: str) -> list[FoundInYAML]:
 
 
 def _with_maps_of_images(found: list[FoundInYAML]) -> list[FoundInYAML]:
-    """Return the settings; those that an image gets through `envFrom` have `of_image` set."""
+    """Return the settings; `of_image` is set for settings that an image gets through `envFrom`."""
     maps = {one.name for one in found if one.part and one.of_image}
     return [replace(one, of_image=one.of_image or one.source[1] in maps) for one in found]
 
 
 def _without_anchors(found: list[FoundInYAML]) -> list[FoundInYAML]:
-    """Return the settings without those that are misplaced but also used where they belong."""
+    """Return the settings without misplaced ones whose line is also used in the right place."""
     read = {one.place for one in found if not (one.part or one.misplaced)}
     return [one for one in found if not (one.misplaced and one.place in read)]
 

@@ -13,13 +13,13 @@ from typing import Any, Generic, NamedTuple, TypeVar
 Json = dict[str, Any]
 
 COUNTED_FIELDS = ("brokers", "topics", "samples", "domains", "events")
-"""Fields of a case whose length is always part of the text about the case's size."""
+"""Fields of a case whose number of entries is always mentioned in the description of its size."""
 
 LONG_FIELDS = ("boundaries", "positions", "candidates", "nics", "preallocated", "recentlyUnloaded")
-"""Fields of a case whose length is part of this text only if it is at least `WORTH_MENTIONING`."""
+"""Fields whose number of entries is mentioned only if it is at least `WORTH_MENTIONING`."""
 
 WORTH_MENTIONING = 4
-"""Minimum number of entries of a field in `LONG_FIELDS` for its length to be mentioned."""
+"""Minimum number of entries of a field in `LONG_FIELDS` that is mentioned."""
 
 CASE_CHANGED = "caseChanged"
 """Field of an answer: the place where the implementation has modified the case."""
@@ -147,15 +147,15 @@ class KnownAnswers(Generic[Found]):
         return first if equal else answers
 
     def outcomes(self, judging: Hashable) -> dict[_Key, tuple[Sequence[Json], Found]]:
-        """Return the answers and outcomes known under a key for how they are judged.
+        """Return the answers and outcomes stored for a way of judging; `judging` identifies it.
 
-        Callers add entries.
+        Callers add entries to the result.
         """
         return self._outcomes.setdefault(judging, {})
 
 
 def _named_bundles(case: Json) -> set[str]:
-    """Return the bundles that brokers own, and those of which the leader has data."""
+    """Return the bundles that brokers own, and the bundles that the leader has data about."""
     owned = case["owned"] if isinstance(case.get("owned"), list) else ()
     known = case["bundles"] if isinstance(case.get("bundles"), dict) else ()
     brokers = case["brokers"].values() if isinstance(case.get("brokers"), dict) else ()

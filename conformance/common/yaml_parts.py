@@ -92,7 +92,7 @@ KNOWN_GROUPS = re.compile(
 """Matches the API groups of resources whose settings apply in the way this module reads them."""
 
 SETTINGS_KEY = re.compile("conf|propert|setting", re.IGNORECASE)
-"""Matches a part of a key's name; if it matches, all children of the key are settings."""
+"""Matches part of the name of a key under which every key is a setting."""
 
 WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 
@@ -109,11 +109,11 @@ class FoundInYAML:
     text: str
     source: Source
     unread: str = ""
-    """Why the value is not known, or why the part is not read; empty for a known value."""
+    """Why the value is unknown, or why the part is not read; empty for a known value."""
     part: bool = False
     """True for a part of the file that is not a setting, such as an env_file."""
     off: str = ""
-    """Why a variable does not reach the broker's settings; empty if it does."""
+    """Why a variable does not reach the broker's settings; empty if it reaches them."""
     of_image: bool = False
     """True for an environment variable of Pulsar's own image."""
     of_file: bool = False

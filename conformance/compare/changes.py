@@ -32,8 +32,8 @@ SPLITS = "bundles.split_candidates"
 
 TWICE = 2
 MAX_FORESEEN, MAX_ASKED = 3000, 600
-"""Maximum numbers of smaller cases: how many the models are asked, and how many the releases are
-asked if the models do not find the result.
+"""Maximum numbers of smaller cases to try: on the models, and on the releases, which are asked only
+if the models do not find the smallest case.
 """
 
 Progress = Callable[[str], None]
@@ -232,8 +232,8 @@ class Comparison:
     def _smallest_difference(self, difference: Difference, cause: Cause) -> Difference:
         """Return the smallest difference with the same cause.
 
-        If the models predict the cause, the search first asks the models, which are a thousand
-        times faster than the releases. The result is used if the releases confirm it.
+        If the models predict the cause, smaller cases are first tried on the models, which are a
+        thousand times faster than the releases. Their result is used if the releases confirm it.
         """
 
         def foreseen(candidates: Sequence[Trial]) -> list[bool]:

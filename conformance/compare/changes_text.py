@@ -87,7 +87,7 @@ def operation_lines(changes: Changes, versions: Versions, files: Iterator[str]) 
 
 
 def settings_of_cases(cases: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield the settings that cases give in place of the defaults."""
+    """Yield the settings of cases, which replace the defaults, as lines of text."""
     given = dict.fromkeys(
         f"{name}={written_value(value)}"
         for case in cases
@@ -299,7 +299,7 @@ def _reasons_in_source(cause: Cause, profile: str) -> list[str]:
 
 
 def is_known_to_break(version: str, rule: str) -> bool:
-    """True if a release is known to break a rule, in whichever cases."""
+    """True if a release is known to break a rule, at least in some cases."""
     return rule in specs.load().profile(profile_of(version)).without
 
 

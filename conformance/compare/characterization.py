@@ -120,7 +120,7 @@ def _finding(
 
 
 def _why_unanswered(implementation: Implementation, reading: str, seed: int) -> str:
-    """Return why no case that would decide a reading was answered."""
+    """Return why none of the cases that could decide a reading got an answer."""
     trials = aimed_at(reading, implementation.profile, seed)
     if not trials:
         return "every case that would decide this is illegal"
@@ -135,7 +135,7 @@ def _why_unanswered(implementation: Implementation, reading: str, seed: int) -> 
 
 
 def _why_unasked(reading: str) -> str:
-    """Return why there is no case that decides a reading."""
+    """Return why there are no cases that could decide a reading."""
     rules = [rule for rule in specs.load().rules.values() if reading in rule.reading]
     if rules and all(rule.untestable for rule in rules):
         return f"{', '.join(rule.id for rule in rules)}, which would decide this, cannot be tested"

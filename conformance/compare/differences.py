@@ -61,7 +61,7 @@ class Pair(NamedTuple):
         return self._reduce_difference(differences[0], lambda _difference: True)
 
     def breaches(self, difference: Difference, place: int) -> Iterator[specs.Rule]:
-        """Yield the rules that side `place` violates, except rules that presuppose one of these."""
+        """Yield the rules that side `place` violates, unless they presuppose one of the others."""
         subject = self[place]
         for rule in specs.load().rules_of(subject.resolved.profile):
             asked = difference.trial.operation in rule.operations and rule.untestable is None
@@ -80,7 +80,7 @@ class Pair(NamedTuple):
     def _reduce_difference(
         self, difference: Difference, alike: Callable[[Difference], bool]
     ) -> Difference:
-        """Return a smaller difference of the same kind, or the original if it does not recur."""
+        """Return a smaller difference of the same kind; the original if it does not recur."""
 
         def failing(candidates: Sequence[Trial]) -> list[bool]:
             legal = list(filter(self.first.evaluator.legal, candidates))
@@ -227,7 +227,7 @@ class Causes:
             yield Factor("class", name.rpartition(".")[2], None, name)
 
     def predicts_difference(self, trial: Trial, some: tuple[Factor, ...]) -> bool:
-        """True if the models predict differing answers because of the factors `some` alone."""
+        """True if the models predict differing answers when only the factors `some` differ."""
         try:
             older, newer = (one.answer(*trial.questions[0]) for one in self.models)
         except MissingSetting:
@@ -240,7 +240,7 @@ class Causes:
         return _predicts(self._turned(some), trial, newer)
 
     def _model_with(self, some: tuple[Factor, ...]) -> Model:
-        """Return the model of the older release with some factors of the newer release."""
+        """Return the model of the older release, changed by some factors of the newer release."""
         ways, readings, settings = (
             {one.name: one.newer for one in (*self._absent, *some) if one.kind == kind}
             for kind in ("way", "reading", "setting")
@@ -249,7 +249,7 @@ class Causes:
 
 
 def _without(trial: Trial, setting: str) -> Trial:
-    """Return a single question without one of its settings."""
+    """Return a trial of one question without one of the question's settings."""
     operation, case = trial.questions[0]
     left = {name: value for name, value in case["settings"].items() if name != setting}
     return Trial.of(operation, {**case, "settings": left})

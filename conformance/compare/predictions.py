@@ -167,7 +167,7 @@ class Predictor:
 
     @cached_property
     def _models_of_alternatives(self) -> Sequence[tuple[str, str, Model]]:
-        """Each alternative that is not in force, with its reading and the model under it."""
+        """Each alternative that is not in force, with its reading and a model that follows it."""
         chosen = self.subject.evaluator.readings
         return [
             (
@@ -212,7 +212,7 @@ def _with_hidden(profile: str, trials: Sequence[Trial], as_given: bool) -> list[
 
 
 def with_hidden_settings(question: Question, hidden: Mapping[str, float]) -> Question:
-    """Add hidden settings to a question that has settings; the question's own values win."""
+    """Add hidden settings to a question that has settings, without overriding any."""
     operation, case = question
     if "settings" not in case:
         return question
@@ -220,7 +220,7 @@ def with_hidden_settings(question: Question, hidden: Mapping[str, float]) -> Que
 
 
 def describe_open_difference(case: Json, predicted: Json, answer: Json) -> str:
-    """Describe a difference from the model's answer that no rule covers."""
+    """Describe a difference from the model's answer if no rule covers the difference."""
     if "strategy" not in case or "unload" not in predicted or "unload" not in answer:
         return OPEN_DIFFERENCE
     strategy = _strategy_of(case)
@@ -247,7 +247,7 @@ def _is_about_answers(rule: specs.Rule) -> bool:
 
 
 BRANCHES = Path(fixtures.__file__).parent / "branches"
-"""Folder with one file of questions for each released profile."""
+"""Folder with a file of questions for each released profile."""
 
 ByOperation = Mapping[str, Sequence[Trial]]
 """Single questions by operation."""

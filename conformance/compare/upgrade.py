@@ -1,4 +1,4 @@
-"""Finds what an upgrade changes in the settings of a broker and their effects."""
+"""Finds the changes to a broker's settings, and to their effects, that an upgrade brings."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def later_releases(found: SettingsRead, to: str | None) -> tuple[str, ...]:
 def version_to_compare(later: tuple[str, ...], to: str | None) -> str:
     """Return the version to compare with: `to` if it is a full version, else the last of `later`.
 
-    A milestone suffix is removed from the last of `later`. Empty if there is nothing to compare.
+    A milestone suffix is removed from the last of `later`. Empty if no version is later.
     """
     if to and (to.count(".") > 1 or not later):
         return to
@@ -105,8 +105,8 @@ def upgrade_changes(
 ) -> Iterator[str]:
     """Yield the changes from the file's version to `new`; `later` are the releases in between.
 
-    Unless `every` is true, changed decisions are only counted, except for decisions about the
-    effect of settings, and decisions in which one of the versions differs from its profile.
+    Unless `every` is true, changed decisions are only counted, with two exceptions: decisions about
+    the effect of settings, and decisions in which one of the versions differs from its profile.
     """
     if new:
         upgraded = found.read_by(new)
@@ -140,7 +140,7 @@ def _changes_of_classes(now: SettingsRead, upgraded: SettingsRead) -> Iterator[s
 def _not_starting(already: Mapping[str, str]) -> str:
     """Return the start of a sentence on what keeps the broker from starting after an upgrade.
 
-    `already` has the reasons why it does not start before.
+    `already` has the reasons why the broker does not start before the upgrade.
     """
     return f"the broker {'does not start for another reason' if already else 'no longer starts'}"
 
@@ -198,8 +198,8 @@ def _without_effect(found: SettingsRead) -> Mapping[str, str]:
 def _matters(now: SettingsRead, upgraded: SettingsRead, name: str, value: Any) -> bool:
     """True if a decision may change when a setting with this value gains or loses its effect.
 
-    A weight of 1 changes no decision. A value that is the default in both versions is left out if
-    another strategy runs, because the change of strategies is listed. If nothing is shed, a
+    A weight of 1 changes no decision. A value that is the default in both versions does not matter
+    if another strategy runs, because the change of strategies is listed. If nothing is shed, a
     shedding strategy only decides which placement strategies may run, and these are listed.
     """
     if name == STRATEGY and not (_may_shed(now) or _may_shed(upgraded)):
@@ -262,7 +262,8 @@ def new_settings(found: SettingsRead, new: str) -> Iterator[tuple[str, list[str]
 def _new_settings(found: SettingsRead, upgraded: SettingsRead) -> Iterator[str]:
     """Yield each new setting with its default, and with its meaning if it is documented.
 
-    New names of former settings and settings in the file are left out: they are listed elsewhere.
+    New names of former settings are left out, and so are settings in the file: both are listed
+    elsewhere.
     """
     given = {*found.values, *(one.name for one in found.unused)}
     for name, setting in broker_settings().items():
@@ -274,7 +275,7 @@ def _new_settings(found: SettingsRead, upgraded: SettingsRead) -> Iterator[str]:
 
 
 def _meaning(name: str, before: str = ". Its meaning: ") -> str:
-    """Return `before` and the meaning of a setting; empty if its meaning is not documented."""
+    """Return the meaning of a setting, preceded by `before`; empty if it is not documented."""
     known = load().settings.get(name) or load().annotated.get(name)
     return f"{before}{known.meaning}" if known and known.meaning else ""
 
