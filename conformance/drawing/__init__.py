@@ -46,7 +46,7 @@ from pulsar_conformance.conformance.common.trial import Json, Trial
 from pulsar_conformance.conformance.drawing.loads import randoms
 
 Maker = Callable[[Random], Json]
-"""Function that builds a case of an operation from a random source."""
+"""Function that builds a case of one operation from a random source."""
 
 
 class Aim(NamedTuple):
@@ -57,9 +57,9 @@ class Aim(NamedTuple):
     """The operation of every trial."""
     strategy: st.SearchStrategy[Trial]
     control: bool = False
-    """True for control trials, which resemble the others but do not distinguish the alternatives.
-    If an implementation breaks a rule in control trials under every alternative, it has another
-    fault, which could look like an alternative in the other trials.
+    """True for control trials, which resemble an aim's other trials but do not distinguish the
+    alternatives. If an implementation breaks a rule in control trials under every alternative, it
+    has a fault of another kind, which could look like an alternative in the other trials.
     """
 
 

@@ -38,7 +38,7 @@ NAME = "pulsar-conformance"
 """The name of the backend in `settings(backend=...)`."""
 
 MAX_REMEMBERED_CHOICES = 256
-"""Maximum number of alternatives of a choice for which used alternatives are remembered."""
+"""Largest number of alternatives for which a choice remembers those already used."""
 
 UNBOUNDED_BITS = 128
 """Maximum size in bits of an integer without bounds."""
@@ -53,11 +53,11 @@ class RandomSource:
 
     seed: int = 0
     endless: bool = False
-    """True if a choice had more alternatives than are remembered, so that values never run out."""
+    """True if some choice had too many alternatives to remember, so that values never run out."""
 
 
 SOURCE: ContextVar[RandomSource | None] = ContextVar("SOURCE", default=None)
-"""Random source of the next test function; if None, the function gets a new source."""
+"""Random source of the next test function; if None, that function gets a new source."""
 
 
 class _Branch:
@@ -213,7 +213,7 @@ AVAILABLE_PROVIDERS[NAME] = IndependentDraws
 
 
 MAX_COMPARED = 256
-"""If there are fewer values than this, a new value is compared with each, without hashes."""
+"""If there are fewer values than this, a new value is compared with all, without hashes."""
 
 
 class Distinct(Generic[T]):
@@ -224,7 +224,7 @@ class Distinct(Generic[T]):
         self._by_hash: dict[int, list[T]] = {}
 
     def add(self, value: T) -> None:
-        """Add a value unless an equal one was added before."""
+        """Add a value, unless an equal value was added before."""
         alike = self._alike(value)
         if value in alike:
             return
@@ -233,7 +233,7 @@ class Distinct(Generic[T]):
             alike.append(value)
 
     def _alike(self, value: T) -> list[T]:
-        """Return values that may equal `value`: all if they are few, else those with its hash."""
+        """Return values that may equal `value`: all if there are few, or those with its hash."""
         if len(self.values) < MAX_COMPARED:
             return self.values
         if not self._by_hash:
@@ -268,8 +268,8 @@ FIRST_EXAMPLES = 2
 """Number of examples that show if a strategy is endless: the smallest and a random example."""
 
 MORE_VALUES = 20
-"""Number of values to draw in addition to twice the number of missing values. If none of the drawn
-values is new, hardly any others exist.
+"""Number of values to draw beyond twice the number still missing. If none of the values drawn is
+new, the strategy has hardly any others.
 """
 
 
@@ -309,7 +309,7 @@ def _seed_of_text(text: str) -> int:
 def _draw_into(
     found: Distinct[T], strategy: SearchStrategy[list[T]], count: int, source: RandomSource
 ) -> bool:
-    """Add new values from `count` examples; return True if the strategy has no more."""
+    """Add new values from `count` examples; return True if the strategy has no more values."""
     drawn = 0
 
     @settings(

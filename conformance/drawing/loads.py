@@ -29,7 +29,7 @@ REAL_LIMITS = {
 """Limits of a broker in the units of load reports: 100 per CPU core, MiB, kbit/s."""
 
 LARGE_LIMITS = (2**31 - 1, 2**31, 2**40, 2**53, 2**60)
-"""Limits too large for some type of number, such as 32-bit integers."""
+"""Limits too large for some number type, such as 32-bit integers."""
 
 randoms = st.integers(0, 2**64 - 1).map(Random)
 """Strategy for the random source from which most numbers of a case are drawn.
@@ -74,7 +74,7 @@ more often is drawn more often.
 """
 
 VAST_BYTES = (2**25, 2**31, 2**45)
-"""Bytes per second, so large that a few dozen of them overflow some type of number."""
+"""Bytes per second, so many that the sum over a few dozen bundles overflows some number type."""
 
 MAX_BROKERS = 11
 """Number of brokers in the documents' largest example."""
@@ -84,8 +84,8 @@ FEW_BUNDLES, MANY_BUNDLES = st.integers(0, 15), st.integers(20, 40)
 
 WITH_FEW_BUNDLES, LAST_KIND = 20, 63
 KINDS, LARGEST = st.integers(0, LAST_KIND), st.sampled_from(HUGE_SIZES)
-"""Strategies for the number of a cluster's kind, and for its size if the kind is `LAST_KIND`. Kinds
-below `WITH_FEW_BUNDLES` have few bundles.
+"""Strategies for a cluster's kind, which is a number, and for the size of a cluster of kind
+`LAST_KIND`. Clusters of kinds below `WITH_FEW_BUNDLES` have few bundles.
 """
 
 
@@ -215,7 +215,7 @@ SHARE_WITH_LOWEST_TWICE = 0.2
 
 
 def lowest_twice(random: Random, levels: list[float]) -> list[float]:
-    """Return usages of brokers; in some cases, a second broker also gets the lowest usage."""
+    """Return usages of brokers; in some cases, two brokers have the lowest usage."""
     if len(levels) < 5 or random.random() >= SHARE_WITH_LOWEST_TWICE:
         return levels
     lowest = min(levels)
@@ -279,7 +279,7 @@ def multiplied(load: Mapping[str, Any], factor: float) -> dict[str, Any]:
 
 
 Loads = tuple[dict[str, float], dict[str, Any]]
-"""The load of each broker in percent, and settings of TransferShedder that they are close to."""
+"""The load of each broker in percent, and settings of TransferShedder near these loads."""
 
 
 def broker_names(random: Random, count: int) -> list[str]:
@@ -288,7 +288,7 @@ def broker_names(random: Random, count: int) -> list[str]:
 
 
 JUST_BELOW, JUST_ABOVE = 0.997, 1.003
-"""Fractions of a limit at which a load is on one side of it, but well beyond rounding errors."""
+"""Factors for a limit: slightly below and above it, by far more than rounding errors."""
 
 
 def _deviation(loads: Sequence[float], sample: int = 0) -> float:
@@ -298,9 +298,9 @@ def _deviation(loads: Sequence[float], sample: int = 0) -> float:
 
 
 def unbalanced_loads(random: Random, fewest: int = 2, most: int = 6) -> Loads:
-    """Return loads that deviate by one to two times the target, and the settings.
+    """Return loads whose deviation is one to two times the target, and the settings.
 
-    In one case of six, they deviate by little more than the target.
+    In one case of six, the deviation is little more than the target.
     """
     count = random.randint(fewest, most)
     low, high = random.randint(10, 20), random.randint(60, 84)
@@ -315,7 +315,7 @@ def unbalanced_loads(random: Random, fewest: int = 2, most: int = 6) -> Loads:
 
 
 def balanced_loads(random: Random) -> Loads:
-    """Return loads that deviate by half to one times the target, and the settings."""
+    """Return loads whose deviation is half to one times the target, and the settings."""
     count, high = random.randint(2, 6), random.randint(50, 90)
     low = high * random.choice((0.3, 0.4, 0.6)) if count > 2 else high - random.randint(10, 30)
     loads = [round(low, 1), *[high - random.choice((0, 0, 1)) for _ in range(count - 2)], high]
@@ -350,7 +350,7 @@ def hardly_loaded(random: Random) -> Loads:
 
 
 def _near_the_underload_limit(random: Random, share: float) -> Loads:
-    """Return loads and settings; the first load is this share of the underload limit."""
+    """Return loads and settings; the first load is `share` times the underload limit."""
     count, high = random.randint(4, 6), random.randint(40, 60)
     target = random.choice((0.3, 0.4, 0.5, 0.8, 1.5))
     others = [*[high - random.randint(1, 4) for _ in range(count - 2)], high]
@@ -375,7 +375,8 @@ def hardly_overloaded(random: Random) -> Loads:
 def _one_far_above(random: Random, share: float) -> Loads:
     """Return loads and settings; the last load is above the threshold.
 
-    The target is this share of the points between it and the mean, and above the deviation.
+    The target is `share` times the points from the mean to the last load, or more: it exceeds the
+    deviation.
     """
     count, low, high = random.randint(5, 9), random.randint(20, 30), random.randint(75, 99)
     inner = [low + random.choice((0, 1, 2)) for _ in range(count - 2)]

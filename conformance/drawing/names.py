@@ -13,7 +13,7 @@ WORDS = ("orders", "Clicks", "payments", "ümlaut", "日志", "a", "trade-7", "i
 NAMESPACES = ("shop/eu", "shop/us", "bank/core", "t/ns")
 MANY_NAMESPACES = (*NAMESPACES, *(f"team-{number}/apps" for number in range(1, 61)))
 MANY_BUNDLES = 200
-"""If there are at least this many bundles, their namespaces are from `MANY_NAMESPACES`."""
+"""Minimum number of bundles whose namespaces are taken from `MANY_NAMESPACES`."""
 
 
 def topics(random: Random, count: int, namespace: str = "t/ns") -> list[str]:
@@ -36,7 +36,7 @@ ALIKE = ("shop/eu", "shop/eu-2", "shop2/eu", "eu/shop", "pulsar/functions", "pul
 
 
 def bundles_alike(random: Random, count: int, also: Sequence[str] = ()) -> list[str]:
-    """Return `count` bundles of the namespaces `ALIKE` and `also`, all with the same ranges."""
+    """Return `count` bundles of the namespaces `ALIKE` and `also`, which have the same ranges."""
     spaces = random.sample((*ALIKE, *also), len(ALIKE) + len(also))
     each = max(-(-count // len(spaces)), random.choice((1, 2)))
     return [name for space in spaces for name in equal_bundles(space, each)][:count]

@@ -41,7 +41,7 @@ PendingAnswers = Future[list[list[Json]]]
 """Future whose result has one list of answers for each trial of a batch."""
 
 _QuestionKey = tuple[str, str, int]
-"""Operation, case as JSON text, and the question's number among equal questions of its trial."""
+"""Operation, case as JSON text, and the position among equal questions of the same trial."""
 
 Batch = tuple[str, list[Trial], PendingAnswers]
 """An operation, the trials to ask in one request, and the future that will hold the answers."""
@@ -197,14 +197,14 @@ class AskedTrials:
     """The trials that an implementation is asked: to judge rules, and to determine readings."""
 
     before: ResolvedReadings
-    """The readings, as far as they were known before anything was asked."""
+    """The readings as known before anything was asked."""
     groups: Sequence[Sequence[specs.Rule]]
-    """Groups of rules, in the order in which they are asked; groups share no operation."""
+    """Groups of rules, in the order in which they are asked; no operation is in two groups."""
     by_rule: Mapping[str, Sequence[SourcedTrial]]
     by_reading: Mapping[str, Sequence[SourcedTrial]]
     """For each reading, trials whose answers differ between its alternatives."""
     controls: Mapping[str, Sequence[SourcedTrial]]
-    """For each reading in `by_reading`, trials whose answers do not depend on it."""
+    """For each reading in `by_reading`, trials whose answers do not depend on the reading."""
     dispatcher: Dispatcher
 
 

@@ -37,7 +37,7 @@ class Findings:
     own: Sequence[Fault] = ()
     """Faults that violate this rule and none of the rules that it presupposes, in trial order."""
     aside: Mapping[str, int] = field(default_factory=dict)
-    """Number of cases that count against a presupposed rule instead, by the ID of that rule."""
+    """Number of cases that count against a presupposed rule instead, by that rule's ID."""
     error: AdapterError | None = None
     """The error that made it impossible to attribute the faults, if any."""
 
@@ -69,7 +69,7 @@ class PresupposedCheck:
 
 
 def presupposed_checks(applied: AppliedRule, fault: Fault) -> Iterator[PresupposedCheck]:
-    """Yield trials that test the rules presupposed by a fault's rule, in the rule's order."""
+    """Yield trials that test the rules that a fault's rule presupposes, in the rule's order."""
     judged = applied.judged
     for name in applied.rule.presupposes:
         rule = specs.load().rules[name]

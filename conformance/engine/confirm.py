@@ -71,7 +71,7 @@ class ShownFault:
 
     fault: Fault
     alone: Json | None = None
-    """If `fault` is a sequence of questions: the answer to the last one when it is asked alone."""
+    """If `fault` is a sequence of questions: the answer to the last question when asked alone."""
 
 
 @dataclass(frozen=True)
@@ -131,9 +131,9 @@ class Confirmer:
     def deviation_shown_here(
         self, findings: Findings, listed: Sequence[Deviation]
     ) -> Deviation | None:
-        """Return the first of these deviations of other versions that this implementation has, too.
+        """Return the first listed deviation of other versions that this implementation shares.
 
-        It has a deviation if a case of the deviation's entry fails with the listed answer.
+        It shares a deviation if a case of the deviation's entry fails with the listed answer.
         """
         if findings.error is not None:
             return None
@@ -144,9 +144,9 @@ class Confirmer:
         return None
 
     def _fault_of(self, deviation: Deviation, applied: AppliedRule) -> Fault | None:
-        """Return a fault that a saved case of a known deviation shows; None if no case does.
+        """Return a fault shown by a saved case of a known deviation; None if no case fails.
 
-        None also in a replay, because one case cannot prove that a deviation is gone.
+        Always None in a replay, because one case cannot prove that a deviation is gone.
         """
         implementation = applied.judged.implementation
         if self._plan.replay is not None or implementation.hello.own is not None:
@@ -279,7 +279,7 @@ def _confirm_recurrence(applied: AppliedRule, fault: Fault) -> Fault | None:
 
 
 def wrong_example(applied: AppliedRule, answered: Sequence[AnsweredTrial]) -> AnsweredTrial | None:
-    """Return the first worked example that got another answer than the one worked out by hand.
+    """Return the first worked example whose answer differs from the answer worked out by hand.
 
     An example counts against the first rule that it names. It is ignored if a check rejects the
     answer, because the check's message says more than that two answers differ. Errors:
@@ -351,7 +351,7 @@ class _SequenceSearch:
         )
 
     def _sufficient_ending(self, before: Sequence[Question]) -> Sequence[Question]:
-        """Return a tail of `before` after which the trial fails, found by doubling its length."""
+        """Return the end of `before` after which the trial fails, found by doubling its length."""
         size = 2 * TRIED_AT_EVERY_LENGTH
         while size < len(before) and not self._fails_after(before[-size:]):
             size *= 2
@@ -374,7 +374,7 @@ class _SequenceSearch:
         return before
 
     def _simplify_cases(self, before: Sequence[Question]) -> Trial:
-        """Return the trial, to be asked after all questions in `before`, with simplified cases."""
+        """Return the trial with simplified cases, to be asked after all questions in `before`."""
         from pulsar_conformance.conformance.engine.reduce import one_at_a_time, reduce
         from pulsar_conformance.conformance.engine.reduce_steps import CASE_STEPS
 

@@ -48,16 +48,16 @@ judges the trials that were drawn for other rules.
 """
 
 COSTLY_RULES = 12
-"""Maximum number of trials of an operation whose cases take seconds, in multiples of --examples."""
+"""Maximum number of trials of an operation whose cases take seconds, in units of --examples."""
 
 ONE_VARIED_IN = 4
-"""One in this many drawn trials is rewritten in a way that must not change its answer: with other
+"""Of this many drawn trials, one is rewritten in a way that must not change its answer: with other
 names, another notation, or additions without effect.
 """
 
 ONE_EDITED_IN = 4
-"""One in this many drawn trials is replaced by an edited trial, which no strategy aims at. The
-other trials are kept, and an edited copy of each small one is added: small cases cost little.
+"""Of this many drawn trials, one is replaced by an edited trial, which no strategy aims at. All
+others are kept, and an edited copy of each small one is added: small cases cost little.
 """
 
 MAX_SMALL_BYTES = 1_500
@@ -70,7 +70,7 @@ GROWTH_LIMIT = 8
 """Largest factor by which the number of draws grows in one step if they yield too few questions."""
 
 MIN_NEW_SHARE = 0.4
-"""Drawing stops if a larger draw yields less than this share of the questions expected from it."""
+"""Drawing stops if a larger draw yields less than this share of the new questions expected."""
 
 SEQUENCE_WEIGHT = 6
 """Estimated work for a rule whose cases are sequences of questions, relative to other rules."""
@@ -271,7 +271,7 @@ def aimed_trials(
 ) -> dict[str, list[SourcedTrial]]:
     """Return, for each reading, trials of these operations that distinguish its alternatives.
 
-    Of the trials that take seconds each, only one in `COSTLY_DIVISOR` is used.
+    If cases of an operation take seconds, only one trial in `COSTLY_DIVISOR` is used.
     """
     if implementation.hello.own is not None:
         return {}
@@ -362,7 +362,7 @@ def with_transfer_shedder(trial: Trial) -> Trial:
 
 
 def with_strategy(strategy: str, trial: Trial) -> Trial:
-    """Return a trial in which each case with a field for the shedding strategy names this one."""
+    """Return a trial in which all cases with a field for the shedding strategy name `strategy`."""
     return Trial(
         tuple(
             Question(operation, {**case, "strategy": strategy} if "strategy" in case else case)
@@ -372,7 +372,7 @@ def with_strategy(strategy: str, trial: Trial) -> Trial:
 
 
 def readings_fit_example(example: fixtures.Example, readings: Readings) -> bool:
-    """True if these readings choose every alternative that a worked example assumes."""
+    """True if these readings contain every alternative that a worked example assumes."""
     return all(readings[name] == value for name, value in example.readings.items())
 
 

@@ -55,7 +55,7 @@ class Fault:
     answers: Sequence[Json]
     outcome: Outcome
     recurrence: str = ""
-    """How often the fault recurred, such as "2 of 3 times"; empty if it recurred every time."""
+    """How often the fault recurred, such as "2 of 3 times"; empty if it always recurred."""
 
 
 MAX_PARSED_TRIALS = 512
@@ -90,7 +90,7 @@ class RuleEvaluator:
         return trial_flaw(trial, self.defaults, self.readings) is None
 
     def lacks_setting(self, trial: Trial) -> bool:
-        """True if a trial is invalid only because it lacks a setting that these readings need."""
+        """True if a trial is invalid only because these readings need a setting that it lacks."""
         return lacks_setting(trial, self.defaults, self.readings)
 
     def judge(self, rule: str, trial: Trial, answers: Sequence[Json]) -> Outcome:
@@ -173,7 +173,7 @@ Domains = Mapping[str, Sequence[str]]
 
 
 class RecordingReadings(Readings):
-    """Readings that record which of them are looked up."""
+    """Readings that record which readings are looked up."""
 
     _recorded: set[str]
 
@@ -233,7 +233,7 @@ class Evidence:
                 yield rule.id
 
     def violated_rules(self) -> Iterator[str]:
-        """Yield the rules that are violated if their own readings replace those in force."""
+        """Yield the rules that are violated under the readings that they themselves require."""
         for rule in self.rules:
             readings = Readings({**self.evaluator.readings.choices, **rule.reading})
             judge = self.evaluator.under(readings).judge
@@ -316,7 +316,7 @@ def _without_conflict(domains: Domains, conflicts: Sequence[Conflict]) -> Iterat
 def _next_turns(
     turns: dict[str, int], conflicting: Sequence[Sequence[str]], domains: Domains
 ) -> bool:
-    """Advance `turns` to the next choice without the current conflicts; False if there is none.
+    """Advance `turns` to the next choice without the current conflicts; False if none is left.
 
     `conflicting` lists the readings of each conflict in the current choice.
     """
@@ -385,7 +385,7 @@ Disagreeing = Sequence[tuple[Trial, tuple[str, ...]]]
 
 
 def disagreeing_trials(reading: str, evidence: Iterable[Evidence], domains: Domains) -> Disagreeing:
-    """Return the two smallest trials that allow no common alternative of a reading.
+    """Return the two smallest trials that have no common alternative of a reading.
 
     The result is empty if every pair of trials has a common alternative.
     """

@@ -234,7 +234,7 @@ class Implementation:
         return operation not in self._supported and (None in kinds or len(kinds) > 1)
 
     def notes(self) -> list[str]:
-        """Return remarks for users: how this implementation was asked, and its unused readings."""
+        """Return remarks for users: how the implementation was asked, and unused readings."""
         remarks = self._connection.remarks() if self._connection is not None else []
         unused = specs.load().unused_readings(self.profile, self.declared, self.pinned)
         return [*remarks, *(f"{self.name}, {self.profile}, declares {one}" for one in unused)]
@@ -247,7 +247,7 @@ class Implementation:
                 self._connection = None
 
     def first_unanswered(self, questions: Sequence[Question]) -> tuple[int | None, str] | None:
-        """Ask questions of one operation in one message; return the first that gets no answer.
+        """Ask questions of one operation in one message; return the first without an answer.
 
         The result has the question's index and the reason. The index is None if the whole message
         failed, so that the question is unknown. The result is None if all questions are answered.

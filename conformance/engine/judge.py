@@ -107,7 +107,7 @@ class JudgedImplementation:
         return next(distinct_answers(self.model, trial, 1), None)
 
     def may_apply_to_trial(self, trial: Trial) -> bool:
-        """True if some rule applies to the model's answers to the trial, or if there are none.
+        """True if some rule applies to the model's answers, or if the model has no answer.
 
         The result is stored, since every rule needs it for a saved trial that got no answer.
         """
@@ -307,7 +307,7 @@ def _answered_trials(
 
 
 class _MayApplyToTrial:
-    """Tells whether a rule applies to the model's answers to a trial; true if there are none."""
+    """Decides whether a rule applies to the model's answers; true if the model has none."""
 
     def __init__(self, judged: JudgedImplementation) -> None:
         self._judged = judged
@@ -348,8 +348,8 @@ def outcomes_of(
 class JudgedModel:
     """The model's answers to trials and their judgments, shared by several implementations.
 
-    They are valid for each implementation that follows the same alternatives of the readings that
-    the model and the rules looked up.
+    Implementations share them if they follow the same alternatives of the readings that the model
+    and the rules looked up.
     """
 
     def __init__(

@@ -126,7 +126,7 @@ def _unchosen_rules(
 def _outcomes_of_others(
     others: Sequence[tuple[specs.Rule, Sequence[AnsweredTrial]]], judged: JudgedImplementation
 ) -> OutcomesByRule:
-    """Return the outcomes of these rules for the answers that differ from the model's.
+    """Return these rules' outcomes for the answers that differ from the model's answers.
 
     No rule rejects an answer that is equal to the model's.
     """
@@ -196,7 +196,7 @@ def _consistent_choices(
 
 
 def _is_supported(applied: AppliedRule, choices: Choices, faulty: Sequence[AnsweredTrial]) -> bool:
-    """True if at least one faulty trial of a rule violates no rule at all under these choices.
+    """True if at least one faulty trial of a rule violates no rule under these choices.
 
     An answer that is wrong under every reading supports no choice.
     """

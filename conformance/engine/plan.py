@@ -39,7 +39,7 @@ ENOUGH_EXAMPLES = 100
 
 
 class BadPlan(UserError):
-    """Raised for invalid options; the message says what is wrong and what would be valid."""
+    """Raised for invalid options; the message says what is wrong, and which values are valid."""
 
 
 class UnusableCase(BadPlan):
@@ -173,7 +173,7 @@ class Plan:
         """Return the known deviation from a rule by an implementation with one of these names.
 
         An entry for the implementation is preferred to an entry that names no implementation. None
-        if there is neither.
+        if there is no such entry.
         """
         found = [one for one in self.deviations if one.concerns(rule, *names)]
         return min(found, key=lambda one: one.implementation is None, default=None)

@@ -51,7 +51,7 @@ class ResolvedReadings:
     """The alternatives that remain possible for each reading; the first one is in force."""
     how: Mapping[str, How] = field(default_factory=dict)
     disagreeing: Mapping[str, Disagreeing] = field(default_factory=dict)
-    """For each mixed reading, two trials that show it, if there are two."""
+    """For each mixed reading, two trials that contradict each other, if there are two."""
 
     @property
     def chosen(self) -> Readings:
@@ -155,7 +155,7 @@ AnswersByReading = Mapping[str, Iterable[tuple[Trial, Sequence[Json]]]]
 def find_readings(
     before: ResolvedReadings, answered: AnswersByReading, controls: AnswersByReading
 ) -> ResolvedReadings:
-    """Return the readings; those that were open are decided as far as the answers allow.
+    """Return the readings; open readings are decided as far as the answers allow.
 
     `answered` has, for each reading, the trials that distinguish its alternatives, with their
     answers. Trials that violate a rule under every reading are ignored; the verdict on that rule
@@ -200,8 +200,8 @@ def _evidence_that_decides(
 ) -> dict[str, list[Evidence]]:
     """Return the evidence that can decide each reading.
 
-    `suspects` has the rules that are violated in each reading's controls. If leaving out these
-    rules changes the remaining alternatives of a reading, no evidence decides it.
+    `suspects` has, for each reading, the rules that are violated in its controls. If the remaining
+    alternatives of a reading change when these rules are left out, nothing can decide the reading.
     """
     left = without_broken_rules(evidence, domains)
     if not any(suspects.values()):
@@ -218,7 +218,7 @@ def _evidence_that_decides(
 
 
 FAULT_LOOKS_MIXED = "a fault, perhaps a known deviation, changes its answers"
-"""Possible reason why an implementation that follows one alternative seems to follow none."""
+"""Possible reason why the answers of an implementation agree with no alternative."""
 
 
 def describe_mixed(reading: str, disagreeing: Disagreeing, profile: str, root: Path) -> str:

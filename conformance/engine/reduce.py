@@ -20,7 +20,7 @@ from pulsar_conformance.conformance.engine.judge import AppliedRule, JudgedImple
 from pulsar_conformance.conformance.engine.reduce_steps import STEPS, ReductionStep
 
 MAX_COSTLY_CANDIDATES = 6
-"""Maximum number of candidates if they are asked one by one, because each takes seconds."""
+"""Maximum number of candidates that are asked one by one, because each takes seconds."""
 
 MAX_CANDIDATES = 6000
 """Maximum number of candidates asked to reduce one case."""
@@ -35,9 +35,8 @@ COSTLY_MESSAGES = 4
 """Maximum number of messages to reduce an unanswered case if each takes seconds."""
 
 MAX_SECONDS = 60.0
-"""Seconds after which the reduction of an unanswered case stops.
-
-Each case on which the implementation hangs takes as long as the time limit.
+"""Seconds after which the reduction of an unanswered case stops. If a case makes the implementation
+hang, the answer takes as long as the time limit.
 """
 
 Report = Callable[[int], None]

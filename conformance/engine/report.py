@@ -147,14 +147,14 @@ LONGEST_ANSWER = 400
 """Maximum length of an answer in a failure, in characters; `ask` prints longer answers."""
 
 NOT_CERTAIN = ("undecided", "mixed", "pinned")
-"""Readings known in these ways must be pinned by the command that reproduces a failure.
+"""How readings are known that the command reproducing a failure must pin.
 
-A reading found by answers is also pinned if another alternative, or several together, would let the
-case pass.
+A reading found by answers is also pinned if another alternative, or a combination of alternatives,
+would let the case pass.
 """
 
 KNOWN = ("documented", "declared")
-"""Readings known in these ways are the same whenever the implementation is judged."""
+"""How readings are known that are the same in every run."""
 
 SCRIPT = "pulsar-conformance"
 
@@ -212,7 +212,7 @@ def _answers(shown: ShownFault) -> Iterator[str]:
 
 
 def _alternatives_that_pass(applied: AppliedRule, fault: Fault) -> Iterator[str]:
-    """Yield, as `name=value`, the alternatives not in force that would allow the answers."""
+    """Yield, as `name=value`, the alternatives, not in force, that would allow the answers."""
     chosen = _chosen_domains(applied)
     for name, value in _documented_consulted(applied, fault).items():
         for other in specs.load().readings[name].values:
@@ -222,12 +222,12 @@ def _alternatives_that_pass(applied: AppliedRule, fault: Fault) -> Iterator[str]
 
 
 def _chosen_domains(applied: AppliedRule) -> dict[str, list[str]]:
-    """Return the chosen alternative of each reading as its only possible one."""
+    """Return the alternative in force of each reading, as the only possible one."""
     return {name: [one] for name, one in applied.judged.evaluator.readings.choices.items()}
 
 
 def _fails_without_pins(applied: AppliedRule, fault: Fault, pinned: Choices) -> bool:
-    """True if the case fails under every choice of the readings neither pinned nor known."""
+    """True if the case fails under all choices of readings neither pinned nor known."""
     resolved = applied.judged.resolved
     domains = _chosen_domains(applied)
     for name, values in documented_alternatives(resolved.profile).items():
@@ -287,7 +287,7 @@ def reproduce_command(
 ) -> str:
     """Return the command line that reproduces a failure.
 
-    It pins the readings in `pinned`, because a single case might not decide them.
+    The command pins the readings in `pinned`, because a single case might not decide them.
     """
     words = [*_run_command(), "--adapter", judged.implementation.adapter]
     words += ["--judge-by", judged.resolved.profile]
@@ -334,13 +334,12 @@ class RecordingSettings(specs.Defaults):
 def settings_in_force(profile: str, readings: Mapping[str, str], trial: Trial) -> Iterator[str]:
     """Yield the settings that the model looks up, as `name=value (SOURCE)`.
 
-    Settings of the case that only the derivation uses are included: if AvgShedder finds no
-    difference, the answer does not depend on how many cycles must have one, but the derivation
-    shows the number.
+    Settings of the case are included if the derivation uses them, even if the answer does not: if
+    AvgShedder finds no difference in usage, the derivation still says for how many cycles there
+    must be a difference.
 
-    The source is the case, or the defaults of the profile. A default is listed under the setting's
-    name in the profile's documents; a setting of the case with a deprecated name is listed with
-    both names.
+    The source is the case, or the defaults of the profile. A default has the name in the profile's
+    documents; a setting of the case that has a deprecated name is listed with both names.
     """
     model = Model(profile, readings)
     renamed = specs.load().defaults(profile).renamed

@@ -128,13 +128,13 @@ def _rules_in(settings: Mapping[str, Any], version: str) -> TransferRules:
 
 
 def _deciding_otherwise(data: LoadData, given: Mapping[str, Any], version: str) -> list[str]:
-    """Return the known releases, and `EARLIEST`, whose decisions differ from that of `version`."""
+    """Return the known releases, and `EARLIEST`, that decide differently from `version`."""
     mine = _decision(data, given, version)
     return [one for one in (EARLIEST, *known_releases()) if _decision(data, given, one) != mine]
 
 
 def _decision(data: LoadData, given: Mapping[str, Any], version: str) -> Any:
-    """Return the moves that a version decides on, in a form that can be compared."""
+    """Return the moves on which a version decides, in a form that can be compared."""
     settings = _settings_in(given, version)
     if _why_off(settings):
         return []
@@ -161,7 +161,7 @@ def _load_lines(data: LoadData, settings: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _condition_lines(state: LoadState) -> Iterator[str]:
-    """Yield the conditions that hold, or why none holds, and brokers with equal loads."""
+    """Yield the conditions that hold, or why none holds; and which brokers have equal loads."""
     for text in _reasons(state) if state.uneven else _why_no_condition_holds(state):
         yield from paragraph(text, 4, "  ")
     for text in _tie_remarks(state):
@@ -209,9 +209,9 @@ def _answer_lines(state: LoadState, settings: Mapping[str, Any]) -> Iterator[str
 
 
 def _namespaces_under_policies(state: LoadState, pairs: Sequence[LoadPair]) -> list[str]:
-    """Return the namespaces with policies from which bundles are unloaded.
+    """Return those namespaces with policies from which bundles are unloaded.
 
-    The list is empty if bundles of namespaces with policies stay.
+    The list is empty if bundles of namespaces with policies may not be unloaded.
     """
     bound = state.data.bound or {} if state.rules.with_policies else {}
     moved = (row.bundle for one in pairs for row in one.rows if row.outcome != STAYS)
@@ -290,7 +290,7 @@ def _reasons(state: LoadState) -> Iterator[str]:
 
 
 def _why_no_condition_holds(state: LoadState) -> Iterator[str]:
-    """Yield that no condition for shedding holds, and the least loaded broker's figures."""
+    """Yield a statement that no condition to shed holds, and the least loaded broker's figures."""
     yield "no condition to shed holds"
     load, traffic = _underload_figures(state)
     yield (
@@ -300,7 +300,7 @@ def _why_no_condition_holds(state: LoadState) -> Iterator[str]:
 
 
 def _underload_figures(state: LoadState) -> tuple[tuple[str, str], tuple[str, str]]:
-    """Return the least loaded broker's load and traffic as text, each with its bound."""
+    """Return the least loaded broker's load and traffic as text, each with its limit."""
     data, share = state.data, state.rules.share
     load = (
         _percent(data.loads[state.idle]),
@@ -314,7 +314,7 @@ def _underload_figures(state: LoadState) -> tuple[tuple[str, str], tuple[str, st
 
 
 def _tie_remarks(state: LoadState) -> Iterator[str]:
-    """Yield a remark if several brokers share the highest load, or several the lowest."""
+    """Yield a remark if several brokers have the highest load, or several have the lowest."""
     for end, role in ((state.busy, "busiest"), (state.idle, "least busy")):
         load = state.data.loads[end]
         tied = [name for name in state.order if state.data.loads[name] == load]

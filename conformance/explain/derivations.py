@@ -68,7 +68,7 @@ MAX_DEFAULTS_LISTED = 2
 
 @dataclass(frozen=True)
 class ExplainOptions:
-    """Options of `explain`; if `profile` is None, the case's own or the default profile is used."""
+    """Options of `explain`; without `profile`, the case's own or the default profile is used."""
 
     profile: str | None
     readings: Mapping[str, str]
@@ -81,15 +81,15 @@ class ExplainOptions:
     ports: tuple[str, ...] = ()
     """Regular expressions of isolation policies that match brokers only with their ports."""
     trials: Mapping[str, Trial] = field(default_factory=dict)
-    """By profile: the trial about the same cluster, for profiles that need it in another form."""
+    """For some profiles: the trial about the same cluster in the form that the profile needs."""
     newer_names: Mapping[str, str] = field(default_factory=dict)
-    """For each setting that the user gave under its newer name, that newer name."""
+    """The newer name of each setting for which the user gave that name."""
     sweep: str | None = None
-    """A setting and several values, for each of which the decision is shown."""
+    """A setting and the values for which decisions are compared."""
 
     @property
     def named(self) -> Mapping[str, str]:
-        """The name that the user wrote for each given setting, by the setting's own name."""
+        """The name by which the user gave each setting, by documented name."""
         return {name: self.newer_names.get(name, name) for name in self.settings}
 
 
@@ -116,10 +116,10 @@ def _asked(provided: ProvidedQuestions, options: ExplainOptions) -> tuple[Trial,
 
 
 def _kept_readings(provided: ProvidedQuestions, profile: str) -> dict[str, str]:
-    """Return the readings of a case under which a profile answers it.
+    """Return the readings of a case that a profile applies to it.
 
-    Another profile than the case's does so only by readings that it leaves open. A release has
-    readings of its own.
+    If the case has another profile, they are the readings that this profile leaves open; for a
+    release, there are none.
     """
     known = specs.load()
     return {
@@ -131,7 +131,7 @@ def _kept_readings(provided: ProvidedQuestions, profile: str) -> dict[str, str]:
 
 
 def _reading_notes(provided: ProvidedQuestions, profile: str) -> Iterator[str]:
-    """Yield a note on the readings of a case by which a profile does not answer it."""
+    """Yield a note on the readings of a case that a profile does not apply."""
     kept = _kept_readings(provided, profile)
     left = [f"{name}={one}" for name, one in provided.readings.items() if name not in kept]
     if left:
@@ -139,7 +139,7 @@ def _reading_notes(provided: ProvidedQuestions, profile: str) -> Iterator[str]:
 
 
 def _other_readings(given: Mapping[str, str], own: Mapping[str, str]) -> dict[str, str]:
-    """Return the given readings that differ from the readings of the case or example."""
+    """Return the given readings that differ from the readings in `own`."""
     return {name: value for name, value in given.items() if own.get(name) != value}
 
 
@@ -358,7 +358,7 @@ def _with_ports(step: Step, ports: Sequence[str]) -> Step:
 
 
 def _reading_sentences(example: Example, profile: str) -> Iterator[str]:
-    """Yield sentences on each alternative with which quoted rules are at odds as worded."""
+    """Yield sentences about each alternative that does not fit the wording of the quoted rules."""
     for reading, taken, closed in specs.load().assumed_readings(profile, example.readings):
         holds = f"It holds under {reading.id}={taken.value}"
         if not taken.sources:

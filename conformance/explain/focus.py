@@ -38,17 +38,17 @@ KEPT_LABELS = (STAYS, MAY_GO)
 """Labels of steps about a bundle that is not unloaded; they end with the reason."""
 
 BUNDLE_LABELS = ("goes", *KEPT_LABELS)
-"""Labels of steps about a bundle, which say whether it goes or stays."""
+"""Labels of steps that say whether a bundle goes or stays."""
 
 
 MAX_STAYING = 10
-"""If a decision leaves at most this many bundles where they are, all of them are listed."""
+"""If a decision leaves at most this many bundles on their brokers, all of them are listed."""
 
 MAX_LISTED = 5
 """Maximum number of brokers that a message names."""
 
 NEARLY_MOVED = 2
-"""Number of staying bundles listed for each broker if a decision does not list all of them."""
+"""Number of staying bundles listed for each broker if not all of them are listed."""
 
 ASSUMED_BUNDLES = 16
 """Number of bundles that a broker is assumed to have, so that a part of them can be unloaded."""
@@ -62,13 +62,13 @@ ASSUMED_TRAFFIC = dict(zip(RATE_FIELDS, (1e5, 1e5, 1e9, 1e9), strict=True))
 """Traffic that a bundle is assumed to have: more than any threshold."""
 
 OF_TRAFFIC = re.compile(r"\b[01] (msg|B)/s")
-"""Matches text in which unknown traffic appears as 0 or 1 msg/s or B/s."""
+"""Matches text that shows unknown traffic as 0 or 1 msg/s or B/s."""
 
 DECIDING = ("decision", "to shed", "share", "stays", "goes")
 """Labels of steps that follow from a broker's traffic."""
 
 NO_TRAFFIC, OF_OTHER = re.compile(r"\b(and) 0 B/s"), re.compile(r"\bthe 0 B/s")
-"""Patterns of the two places where the condition for an underloaded broker prints 0 B/s."""
+"""Match the two places where the condition for an underloaded broker prints 0 B/s."""
 
 UNKNOWN_HIT = "0 or 1, depending on traffic,"
 """Text for a number of hits that depends on unknown traffic."""
@@ -325,7 +325,7 @@ def without_unknown_traffic(
 
 
 def _with_unknown_hits(steps: Sequence[Step]) -> Sequence[Step]:
-    """Return the steps, with TransferShedder's hits marked unknown if they need unknown traffic."""
+    """Return the steps; hits of TransferShedder that need unknown traffic are marked as unknown."""
     found = next((one for one in steps if one.label == "underloaded"), None)
     if found is None:
         return steps

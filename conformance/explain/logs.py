@@ -18,11 +18,11 @@ MARGIN = 5
 """Percentage points that a broker sheds in addition to its excess."""
 
 TOLERANCE = 1e-4
-"""Largest relative difference between a logged and a recomputed figure that counts as equal."""
+"""Largest relative difference at which a logged and a recomputed figure count as equal."""
 
 NUMBER = r"([-\d.E]+)"
 LARGEST_FRACTION = 2
-"""Largest usage read as a fraction instead of a percentage, because no broker sheds at 2 %."""
+"""Largest usage that is read as a fraction, not as a percentage: no broker sheds at 2 %."""
 
 MEBIBYTE = 1024 * 1024
 MEGABYTE = 1_000_000
@@ -208,7 +208,7 @@ def _too_large(figures: Figures) -> Iterator[str]:
 
 
 def _of_target(amounts: Iterable[str]) -> Iterator[str]:
-    """Explain the traffic moved, the traffic taken in exchange, the difference, and the target."""
+    """Explain the traffic moved, the traffic taken in exchange, the difference, the target."""
     moved, gained, net, target = (float(text) * KIBIBYTE for text in amounts)
     yield f"moved: {_rate(moved)} less {_rate(gained)} in exchange, of {_rate(target)} to be moved"
     agrees = abs(moved - gained - net) <= 0.02 * KIBIBYTE

@@ -15,7 +15,7 @@ from pulsar_conformance.reference.derivation import blocks
 from pulsar_conformance.specs.text import WIDTH, paragraph
 
 MAX_LABEL_LENGTH = 16
-"""Maximum length of a label on the same line as its text; a longer one gets its own line."""
+"""Maximum length of a label on the same line as its text; a longer label gets its own line."""
 MAX_ELEMENT_LENGTH = 24
 """Maximum length of each element of a list that is written on one line."""
 
@@ -26,12 +26,12 @@ MAX_ALIKE = 24
 """Longest run of similar steps, or longest list in an answer, that is shown in full."""
 
 SHOWN_OF_MANY = 8
-"""Number of steps or elements that are shown of a longer run or list."""
+"""Number of steps or elements that are shown if a run or list is not shown in full."""
 
 REST = "--all lists each"
 
 IN_TURN = "in turn since the leader's start"
-"""Part of the text of a decision by a strategy that places bundles on brokers in turn."""
+"""Part of the text of a decision by a strategy that places bundles on each broker in turn."""
 
 FIRST_IN_TURN = ", if it is the first bundle placed in turn"
 
@@ -74,8 +74,8 @@ def with_long_runs_shortened(
 ) -> Iterator[Step]:
     """Yield the steps, with long runs of steps that differ only in their subject shortened.
 
-    For a long run, these are yielded: the steps about subjects that the answer names, some of the
-    other steps, and a step with the number of steps left out.
+    A long run is replaced by the steps about subjects that the answer names, some of the other
+    steps, and a step with the number of steps left out.
     """
     yield from _shortened_runs(steps, frozenset(_texts(case)), frozenset(_texts(answer)))
 

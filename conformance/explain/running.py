@@ -38,7 +38,7 @@ OF_MODULAR = ("shed.", "place.", "bundles.split_candidates", "average.")
 """Prefixes of operations that only the modular load manager has."""
 
 DRAWING = {ASSIGN.id: "brokers", PLACE.id: "candidates"}
-"""Operations whose answer may be random, with the field of a case that lists the brokers."""
+"""Operations whose answer may be random; by operation, the field of a case with the brokers."""
 
 NIC_SPEED = "loadBalancerOverrideBrokerNicSpeedGbps"
 
@@ -64,7 +64,7 @@ def with_release_defaults(trial: Trial, model: Model) -> tuple[Model, Mapping[st
 
 
 def _missing_setting(trial: Trial, model: Model) -> str | None:
-    """Return a setting that an otherwise valid case needs but lacks; None if it lacks none."""
+    """Return a setting that an otherwise valid case needs but lacks; None if nothing is missing."""
     missing = missing_setting(trial, model.defaults)
     if missing is not None or trial_flaw(trial, model.defaults) is not None:
         return missing
@@ -154,7 +154,7 @@ def _concerns_a_manager(operation: str, case: Any) -> bool:
 def _other_manager(
     operation: str, case: Mapping[str, Any], runs: Running | None = None, *, released: bool = True
 ) -> str:
-    """Return the manager that runs or is selected if the question does not apply to it, else ""."""
+    """Return the manager that runs or is set if the question is not about it; else ""."""
     settings = case["settings"]
     own = runs if runs and runs.manager == EXTENSIBLE else None
     manager = own.manager if own else manager_by_settings(settings)
@@ -203,7 +203,7 @@ def without_effect_notes(
 
 
 def unknown_history_notes(trial: Trial, model: Model) -> Iterator[str]:
-    """Yield a note if a running leader would remember something that the case lacks.
+    """Yield a note if a running leader would remember data that the case lacks.
 
     It remembers earlier usages and, for AvgShedder, in how many cycles two brokers differed.
     """
@@ -240,7 +240,7 @@ def unknown_unloads_notes(trial: Trial, model: Model) -> Iterator[str]:
 
 
 def possible_answers(trial: Trial, model: Model) -> list[dict[str, Any]]:
-    """Return the model's answers with a release's defaults; none if it cannot answer the trial."""
+    """Return the model's answers, given a release's defaults; empty if it cannot answer."""
     model, _ = with_release_defaults(trial, model)
     if _missing_setting(trial, model) or trial_flaw(trial, model.defaults):
         return []
@@ -279,7 +279,7 @@ def other_decisions(trial: Trial, model: Model, trials: Mapping[str, Trial]) -> 
 
 
 def _shared_history_notes(trial: Trial, *models: Model) -> Iterator[str]:
-    """Yield a note if two models would read the values of a case's usage history differently."""
+    """Yield a note if two models would understand a case's usage history differently."""
     brokers = trial.questions[0].case.get("brokers", {}).values()
     ways = {one.profile: specs.load().ways_of(one.profile).get("heap-memory") for one in models}
     without = sorted(profile for profile, way in ways.items() if way == "left-out")
@@ -321,7 +321,7 @@ def profiles_to_compare(profile: str) -> list[str]:
 
 
 def comparable_answers(trial: Trial, model: Model) -> set[Any]:
-    """Return the model's possible answers, in a form in which equal decisions are equal."""
+    """Return the model's possible answers, in a form in which equal decisions compare equal."""
     return {_comparable(one) for one in possible_derivations(trial, model)}
 
 

@@ -25,7 +25,7 @@ MAX_TOPICS = 500
 HASHES = 2**32
 
 LEAST_SHARE = 0.001
-"""Smallest probability that is printed as a number."""
+"""Smallest probability that is printed as a number; smaller ones are printed as a bound."""
 
 
 def spread_lines(
@@ -113,13 +113,13 @@ def _counts(
 
 
 def _topics_each(numbers: Sequence[int]) -> str:
-    """Format the smallest and the largest number of topics as text."""
+    """Format the smallest and the largest of these numbers of topics as text."""
     least, most = min(numbers), max(numbers)
     return f"{counted(most, 'topic')} each" if least == most else f"{least} to {most} topics each"
 
 
 def _rounded_share(share: float) -> str:
-    """Format a probability in percent, but "under 0.1 %" or "over 99.9 %" at the ends."""
+    """Format a probability in percent; near 0 and 1, as "under 0.1 %" or "over 99.9 %"."""
     if share < LEAST_SHARE / 2:
         return "under 0.1 %"
     if share >= 1 - LEAST_SHARE / 2:
@@ -169,7 +169,7 @@ def next_report_lines(trial: Trial, model: Model) -> Iterator[str]:
     """Yield where a bundle goes after its owner's next report, if it would go elsewhere now.
 
     Clients look up a bundle as soon as it is unloaded. At that time, the leader still counts the
-    bundle for its former owner (ModularLoadManagerImpl.updateBundleData).
+    bundle as its former owner's (ModularLoadManagerImpl.updateBundleData).
     """
     if trial.operation != ASSIGN.id or len(trial.questions) > 1:
         return
