@@ -36,10 +36,10 @@ from pulsar_conformance.specs.text import printable
 
 SESSION = pytest.StashKey["Session"]()
 ENDED_EARLY = pytest.StashKey[bool]()
-"""Set if the session ended early because no adapter started and loaded what its name refers to."""
+"""Set if the session ended early because no implementation could be started and loaded."""
 
 NOTHING_MORE = -2
-"""Verbosity at which pytest prints no counts."""
+"""Value of pytest's verbosity with which it prints no counts."""
 
 LETTERS = {
     "pass": (".", "PASS"),
@@ -67,7 +67,7 @@ class RuleFile(pytest.File):
     def collect(self) -> Iterator[RuleItem]:
         """Yield an item for each rule of this file, implementation and profile.
 
-        In a replay, only rules that apply to the case get an item.
+        In a replay, rules that do not apply to the case get no item.
         """
         session = self.config.stash[SESSION]
         for run in session.runs.values():
@@ -176,7 +176,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtestloop(session: pytest.Session) -> bool | None:
-    """If no adapter starts and loads what its name refers to, print why and judge nothing."""
+    """If no implementation can be started and loaded, print why and judge nothing."""
     config = session.config
     if config.option.collectonly or not session.items:
         return None

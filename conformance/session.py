@@ -18,7 +18,7 @@ from pulsar_conformance.conformance.engine.plan import Plan
 from pulsar_conformance.conformance.engine.run import Run
 
 UNLOADABLE = "import"
-"""Error code of an adapter that cannot load what its name refers to, such as a class."""
+"""Error code of an adapter that cannot load the class or module that its name refers to."""
 
 MAX_BACKGROUND_THREADS = 3
 """Maximum number of implementations asked in the background while others are judged."""
@@ -53,7 +53,7 @@ class Session:
         return run.verdict(rule)
 
     def load_errors(self) -> list[str]:
-        """Return all errors if no adapter starts and loads what its name refers to; else none."""
+        """Return all errors if no implementation can be started and loaded; else an empty list."""
         if not self._alone:
             return []
         found = []
@@ -108,10 +108,10 @@ def rules_reached(run: Run, rules: Sequence[specs.Rule]) -> tuple[specs.Rule, ..
 
 
 def answer_is_all_demanded(run: Run, rules: Sequence[specs.Rule]) -> bool:
-    """True if a replayed case that no rule reaches only had to be answered, and has been.
+    """True if a replayed case that no rule reaches only needed an answer, and has got it.
 
-    Without an answer, the case would fail. False if only some rules were chosen, because the case
-    may have broken another rule.
+    A case without an answer would fail. The result is false if only some rules were selected,
+    because the case may have broken another rule.
     """
     if run.plan.replay is None or run.plan.rules:
         return False
@@ -128,14 +128,14 @@ def answer_is_all_demanded(run: Run, rules: Sequence[specs.Rule]) -> bool:
 
 
 ANSWERED = "it is answered now, and no rule of {profile} demands more of this case"
-"""Text about a case that failed because it had no answer, but is answered now."""
+"""Text about a case that failed because it had no answer, but that is answered now."""
 
 
 def why_no_rule_applies(run: Run, rules: Sequence[specs.Rule]) -> str:
     """Return a message saying that no rule applies to a replayed case, and why.
 
-    If the rules have several reasons, the message gives the most frequent one, and the number of
-    rules that have it. If the case only needs an answer, the message says that it has one.
+    If the rules have several reasons, the message gives the most frequent reason and how many rules
+    have it. If the case only needs an answer, the message says that it has been answered.
     """
     if not rules:
         return f"{run.name}: no chosen rule of {run.profile} judges this case"

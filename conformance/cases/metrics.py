@@ -196,8 +196,7 @@ def _by_age(
 
 
 def _old_notes(old: list[tuple[MetricSample, float]], brokers: Collection[str]) -> Iterator[str]:
-    """Yield a note for each broker with old samples; `brokers` are the brokers with recent samples.
-    """
+    """Yield a note for each broker with old samples; `brokers` have recent samples as well."""
     for broker in sorted({sample.broker for sample, _ in old}):
         own = [(sample.metric, age) for sample, age in old if sample.broker == broker]
         names = ", ".join(dict.fromkeys(name for name, _ in own)) if broker in brokers else "all"

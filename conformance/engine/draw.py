@@ -51,12 +51,12 @@ COSTLY_RULES = 12
 """Maximum number of trials of an operation whose cases take seconds, in units of --examples."""
 
 ONE_VARIED_IN = 4
-"""Of this many drawn trials, one is rewritten in a way that must not change its answer: with other
+"""One in this many drawn trials is rewritten in a way that must not change its answer: with other
 names, another notation, or additions without effect.
 """
 
 ONE_EDITED_IN = 4
-"""Of this many drawn trials, one is replaced by an edited trial, which no strategy aims at. All
+"""One in this many drawn trials is replaced by an edited trial, which no strategy aims at. All
 others are kept, and an edited copy of each small one is added: small cases cost little.
 """
 

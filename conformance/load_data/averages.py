@@ -22,14 +22,14 @@ from pulsar_conformance.reference.cluster import RATE_FIELDS, Rates
 from pulsar_conformance.reference.numbers import Fraction, Rate, plain
 
 USUAL_WINDOWS = (10, 1000)
-"""Numbers of samples in the short and the long term in the documents' example."""
+"""Numbers of samples in the short and the long window, from the documents' example."""
 
 WIDE_WINDOWS = (20, 2000)
 WINDOWS = (
     *(USUAL_WINDOWS, USUAL_WINDOWS, WIDE_WINDOWS),
     *((3, 5), (2, 8), (1, 2), (1, 1), (7, 7), (5, 3)),
 )
-"""Pairs of window sizes that cases have: numbers of samples in the short and the long term."""
+"""Pairs of window sizes in cases: numbers of samples in the short and the long window."""
 
 SHARE_WITH_MANY_SAMPLES = 0.04
 """Share of cases that fill the longer window, which has a thousand samples or more."""
@@ -119,7 +119,7 @@ def more_than_one_window() -> st.SearchStrategy[Trial]:
 
 
 def any_number() -> st.SearchStrategy[Trial]:
-    """Return a strategy for trials with any number of samples, even none or more than fit."""
+    """Return a strategy for trials with any number of samples: none, or even more than fit."""
     return bundle_after_samples(_any_number)
 
 
@@ -137,7 +137,7 @@ def never_measured() -> st.SearchStrategy[Trial]:
 
 @st.composite
 def with_one_window_changed(draw: st.DrawFn) -> Trial:
-    """Draw two questions about the same samples; in the second, one window has another size."""
+    """Draw two questions about the same samples, with another size of one window in the second."""
     random, (short, long) = draw(randoms), draw(st.sampled_from(WINDOWS))
     count = _any_number(random, (short, long))
     other = random.choice((1, 2, 4, 10, 50, 1000))
@@ -236,7 +236,7 @@ AIMED = (
 
 
 MAX_ROUNDING_ERROR = Fraction(1, 10**9)
-"""Largest error of a sum in floating point, as a fraction of the largest sample."""
+"""Largest rounding error of a sum, as a fraction of the largest sample."""
 
 MESSAGES, BYTES = RATE_FIELDS[:2], RATE_FIELDS[2:]
 
@@ -260,7 +260,7 @@ def _equal(
     among: Iterable[Rates] = (),
     names: Iterable[str] = RATE_FIELDS,
 ) -> None:
-    """Demand that rates are equal, except for rounding errors in sums of the rates in `among`."""
+    """Demand that rates are equal, apart from rounding errors in sums of the rates in `among`."""
     found, wanted = _by_name(answered), _by_name(allowed)
     residue = MAX_ROUNDING_ERROR * _largest(among)
     for name in names:

@@ -65,7 +65,7 @@ class LoadChange:
 
     @property
     def too_soon(self) -> bool:
-        """True if the minimum interval has not passed."""
+        """True if less than the minimum interval has passed."""
         return self.seconds < self.settings.number(MIN_MILLIS) / 1000
 
     @property
@@ -97,7 +97,7 @@ class LoadChange:
     def surely_changed(self) -> dict[str, bool]:
         """For each documented measure, true if its change certainly exceeds the threshold.
 
-        For usage, this must hold in points and in percent, with and without weights.
+        For usage, the change must exceed it in points and in percent, with and without weights.
         """
         before, now = (one.rates for one in self._brokers)
         unweighted = dict.fromkeys(RESOURCES, Fraction(1))
@@ -199,7 +199,7 @@ SETTINGS = (
 """Triples of threshold in percent, minimum interval in ms, and maximum interval in minutes."""
 
 UNSCALED = 4
-"""Percentage that takes the place of a threshold of 0 when a change is computed from it."""
+"""Percentage that replaces a threshold of 0 when drawn changes are multiples of the threshold."""
 
 
 def _seconds(random: Random, moment: str, least: float, most: float) -> float:
@@ -342,7 +342,7 @@ DEFAULT_MOST = 10
 
 SIZES, SIZES_CLOSE = tuple(4**power for power in range(1, 7)), (0, 1, 2, 4, 8)
 MAGNITUDES_OF_BUNDLES = (1, 1, 2**10, 2**20)
-"""Factors of drawn loads. Released Pulsar compares in steps of 100 messages/s and 100 kB/s."""
+"""Factors of drawn loads. Released Pulsar compares loads in steps of 100 msg/s and 100 kB/s."""
 
 BYTES_ALONE = RATE_FIELDS[2:]
 REPORTED_NAMESPACES: Mapping[str, Sequence[str]] = {

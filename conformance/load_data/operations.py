@@ -188,12 +188,12 @@ class ReportCase:
             return None
 
     def known(self, name: str) -> Any:
-        """Return the report's value of a protocol field, or None."""
+        """Return the report's value of a field of the protocol, or None."""
         return None if self.read is None else self.read.broker.get(name)
 
     @property
     def nested(self) -> bool:
-        """True if the report contains `systemResourceUsage`."""
+        """True if the report has a field `systemResourceUsage`."""
         return self.report.get(NESTED) is not None
 
     @property
@@ -203,7 +203,7 @@ class ReportCase:
 
     @property
     def nested_resources(self) -> list[str]:
-        """The resources that the report has in `systemResourceUsage`."""
+        """The resources inside the report's `systemResourceUsage`."""
         nested = self.report.get(NESTED)
         named = nested if isinstance(nested, Mapping) else {}
         return [name for name in RESOURCES if named.get(name) is not None]
@@ -211,7 +211,7 @@ class ReportCase:
 
 @dataclass(frozen=True)
 class ReportContent:
-    """An answer: the content of a report, or the refusal to read it."""
+    """An answer: the content of a report, or that the report was refused."""
 
     manager: str | None
     broker: Json
@@ -225,7 +225,7 @@ class ReportContent:
 
 
 def _same_report(allowed: Json, answer: Json) -> bool:
-    """True if two reports are equal; a field that `allowed` lacks has to be empty in `answer`."""
+    """True if two reports are equal; a field missing from `allowed` must be empty in `answer`."""
     wanted, found = allowed["broker"], answer["broker"]
     known = schema("shapes")["$defs"]["broker"]["properties"]
     return allowed["manager"] == answer["manager"] and all(
@@ -302,7 +302,7 @@ def _usage_problems(case: Json, settings: Settings) -> Problems:
 
 
 def _same_usage(allowed: Json, answer: Json) -> bool:
-    """True if usage is equal; if nothing is used, any resource or none may be named."""
+    """True if usages are equal; if they are 0, any resource or none may be named."""
     close = isclose(allowed["percent"], answer["percent"], rel_tol=0, abs_tol=POINTS)
     return close and (allowed["percent"] == 0 or bool(allowed["resource"] == answer["resource"]))
 

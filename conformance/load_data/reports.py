@@ -116,7 +116,7 @@ def modular_report(random: Random, used: Json) -> Json:
 
 
 def simple_report(random: Random, used: Json) -> Json:
-    """Return a simple load manager's report; in some, the resources recur at the top level."""
+    """Return a simple load manager's report; sometimes, the resources are also at the top level."""
     totals = _totals(random)
     load: Json = {name: totals[name] for name in totals if name.startswith(("msgRate", "num"))}
     load |= {
@@ -257,9 +257,10 @@ def _demand_kept(
     answer: ReportContent,
     expect: Expect,
 ) -> None:
-    """Demand that the answer has the report's values of these fields, if the report has them.
+    """Demand that the answer has the report's values of the fields `names`.
 
-    A field that is absent from the answer counts as 0 or as no bundles.
+    Fields that the report lacks are ignored. A field that the answer lacks counts as 0 or as no
+    bundles.
     """
     _assume_answered(answer, expect)
     _assume_modular(case, expect)

@@ -67,7 +67,7 @@ def any_broker(draw: st.DrawFn) -> Trial:
 
 @st.composite
 def one_resource(draw: st.DrawFn) -> Trial:
-    """Draw a broker that uses only one of five resources, which all have different weights."""
+    """Draw a broker that uses one of five resources, each of which has a different weight."""
     random, resource = draw(randoms), draw(st.sampled_from(RESOURCES))
     used = {"usage": random.randint(1, 100), "limit": 100}
     return Trial.of(USAGE.id, usage_case({resource: used}, True, draw_weights(random)))

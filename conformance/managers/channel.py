@@ -35,7 +35,7 @@ class State(NamedTuple):
 
 
 class ChannelTurn(NamedTuple):
-    """A change of a bundle's state, and the state before the change according to the answer."""
+    """A change of a bundle's state, and the state before it according to the answer."""
 
     bundle: str
     before: State | None
@@ -48,7 +48,7 @@ class ChannelTurn(NamedTuple):
         return self.change.name == "assigning" and self.change.source is None
 
     def was_in(self, *states: str | None) -> bool:
-        """True if the bundle was in one of `states` before the change; None means no entry."""
+        """True if the bundle was in one of `states` before the change; None stands for no entry."""
         return (self.before.name if self.before else None) in states
 
     @property
@@ -63,7 +63,7 @@ class ChannelTurn(NamedTuple):
 
     @property
     def is_foreign(self) -> bool:
-        """True if the change's source is a broker that does not have the bundle."""
+        """True if the change names a source that is not the broker with the bundle."""
         has = self.holder if self.was_in("owned") else self.before and self.before.source
         return self.change.source not in (None, has)
 
@@ -115,7 +115,7 @@ class Applied:
 
 
 NEEDS: Mapping[str, str] = {"free": "-?", "assigning": "+?", "owned": "+?", "releasing": "?+"}
-"""For each state, the signs of `to` and `from`: + a broker, - none, ? either. Others have `-+`."""
+"""Signs of `to` and `from` by state: + a broker, - no broker, ? either; for other states, -+."""
 
 
 def _problems(case: Json, _settings: Settings) -> Problems:
@@ -186,7 +186,7 @@ FOREIGN_RELEASES = ("releasing a b", "releasing c b", "releasing - b", "free - b
 
 
 def _changes(bundle: str, steps: Iterable[str], **brokers: str) -> Iterator[Json]:
-    """Yield changes of a bundle or its parts; `brokers` maps each letter in `steps` to a broker."""
+    """Yield changes of a bundle or its parts; `brokers` maps letters in `steps` to brokers."""
     parts = {"lower": LOWER.rpartition("/")[2], "upper": UPPER.rpartition("/")[2]}
     for step in steps:
         state, to, source, *part = step.split()
@@ -222,7 +222,7 @@ def channel_logs(
     conflicts: Sequence[str] = CONFLICTS,
     whole: float = 0.7,
 ) -> Trial:
-    """Draw logs of changes mixed with `conflicts`; `whole` is the fraction of complete logs."""
+    """Draw logs of changes, mixed with `conflicts`; a share `whole` of the logs is complete."""
     random, logs = draw(randoms), []
     units = {UPPER: _unit(change_of(UPPER, "owned", random.choice(BROKERS)))}
     for index in range(draw(st.integers(1, 3))):

@@ -57,7 +57,7 @@ CLASSES = (SIMPLE, MODULAR, EXTENSIBLE)
 """The documented classes of load managers."""
 
 BY_ADMIN = (SIMPLE, MODULAR)
-"""The classes of load managers that a dynamic setting can enable."""
+"""Classes of load managers that can be enabled by a dynamic setting."""
 
 NO_CLASSES = ("modular", "SimpleLoadManager", "null", "default", "0", "ünï.Köde", PACKAGE)
 OTHER_PACKAGES = ("com.example.", "org.apache.pulsar.broker.loadbalance.", "org.apache.pulsar.")
@@ -70,7 +70,7 @@ def manager_case(conf: str | None, dynamic: str | None) -> Json:
 
 
 TYPING_ERRORS = ("", "x", "twice", "other case")
-"""Typing errors: a text to replace a letter, "twice" to double it, or "other case"."""
+"""Typing errors: a replacement for a letter, "twice" to double it, or "other case"."""
 
 classes = st.sampled_from(CLASSES)
 by_admin = st.sampled_from(BY_ADMIN)
@@ -109,7 +109,7 @@ ambiguous_names: st.SearchStrategy[str] = st.one_of(
     classes.map(lambda right: f" {right}"),
     classes.map(lambda right: right.removeprefix(PACKAGE)),
 )
-"""Names with undocumented effect: blanks, and a class name with a blank or without package."""
+"""Names with undocumented effect: blanks, and class names with a blank or without package."""
 
 documented_names: st.SearchStrategy[str | None] = st.sampled_from((None, *CLASSES))
 
@@ -180,9 +180,9 @@ NAMES_WITHOUT_PACKAGE = {name.removeprefix(PACKAGE) for name in MANAGERS}
 def is_undocumented_class(name: str) -> bool:
     """True if a name is certainly not a documented class.
 
-    For these names, that is uncertain: blanks, which no document mentions; a class without its
-    package, as some documents print it; and the extensible manager's class in its released package,
-    which differs from the documented one.
+    This is uncertain for three kinds of names: blanks, which no document mentions; a class without
+    its package, as some documents print it; and the extensible manager's class in its released
+    package, which differs from the documented one.
     """
     bare = name.strip()
     elsewhere = bare.endswith("." + EXTENSIBLE.removeprefix(PACKAGE))
@@ -192,14 +192,14 @@ def is_undocumented_class(name: str) -> bool:
 
 
 def class_in_effect(case: ManagerSettings, expect: Expect) -> str | None:
-    """Return the class name in effect, under the reading `absent-manager`; None for the default."""
+    """Return the class in effect, under the reading `absent-manager`; None for the default."""
     if case.dynamic is not None:
         return case.dynamic
     return case.conf if expect.readings["absent-manager"] == "conf" else None
 
 
 def _given_no_mistake_beside(case: ManagerSettings, expect: Expect) -> None:
-    """If there is a dynamic setting, assume that broker.conf names a documented class or none."""
+    """Assume that a dynamic setting is not combined with a mistake in broker.conf."""
     beside = None if case.dynamic is None else case.conf
     expect.given(beside is None or beside in MANAGERS, "nothing is wrong with broker.conf")
 

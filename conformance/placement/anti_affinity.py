@@ -43,7 +43,7 @@ def assume_named_candidate(case: Spreading, answer: Placed, expect: Expect) -> G
 
 
 def assume_unmixed(spread: GroupSpread, expect: Expect) -> None:
-    """Assume that all candidates or none are in a domain; no document describes a mixture."""
+    """Assume that all candidates or none are in a domain; no document describes other cases."""
     expect.given(not spread.only_some_have_a_domain, "all candidates are in a domain, or none is")
 
 
@@ -63,7 +63,7 @@ Mistakes = Iterator[tuple[GroupSpread, str]]
 
 
 def not_as_if(spread: GroupSpread, answer: Placed, mistakes: Mistakes, expect: Expect) -> None:
-    """Reject a choice that one of these mistakes explains, unless uneven spreading does, too."""
+    """Reject a choice that these mistakes explain, unless uneven spreading explains it, too."""
     assume_unmixed(spread, expect)
     right = set(spread.best)
     for other, mistake in mistakes:
@@ -72,7 +72,7 @@ def not_as_if(spread: GroupSpread, answer: Placed, mistakes: Mistakes, expect: E
 
 
 def is_uneven(spread: GroupSpread, answer: Placed) -> bool:
-    """True if the choice could result from ignoring the domains, or the brokers within a domain."""
+    """True if the choice could result from ignoring domains, or ignoring a domain's brokers."""
     among = [one for domain in spread.best_domains for one in spread.candidates_in(domain)]
     return answer.broker in (*replace(spread, domains={}).best, *among)
 
@@ -116,7 +116,7 @@ def brokers_of_a_domain_fill_evenly(case: Spreading, answer: Placed, expect: Exp
 
 
 def _expect_fewest(spread: GroupSpread, answer: Placed, domain: str | None, expect: Expect) -> None:
-    """Demand a broker that serves no more of the group than any other candidate in its domain.
+    """Demand that the broker serves no more of the group than other candidates in its domain.
 
     Brokers without a domain are compared with each other.
     """
@@ -347,7 +347,7 @@ def too_many_topics_keep_bundles_away(case: Assigning, answer: Placed, expect: E
 
 @ASSIGN.check("PLACE-17", draws=draws.assigning(draws.set_versions))
 def later_versions_come_first(case: Assigning, answer: Placed, expect: Expect) -> None:
-    """If later versions are preferred and all versions known, a broker of the latest is chosen."""
+    """If later versions are preferred and all are known, a broker with the latest is chosen."""
     _not_overloaded(case, answer, expect)
     versions, counts = case.case["versions"], _bundles_of_namespace(case)
     expect.given(not case.owned, "no broker has the bundle")

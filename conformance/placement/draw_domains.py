@@ -76,7 +76,7 @@ def _namespaces(random: Random) -> int:
 
 
 def _place_others(random: Random, case: Json, evenly: bool) -> Json:
-    """Place all namespaces but the one in question: as documented if `evenly`, else at random."""
+    """Place all namespaces except the case's own: as documented if `evenly`, else at random."""
     others = [name for name in case["groups"] if name != case["namespace"]]
     others += case.pop("ungrouped")
     for name in others:
@@ -96,7 +96,7 @@ def even(random: Random) -> Json:
 
 
 SHARE_WITH_MANY_NAMESPACES = 0.04
-"""Share of unevenly placed cases in which each domain serves over a hundred namespaces."""
+"""Share of unevenly placed cases in which each domain has over a hundred namespaces."""
 
 
 def uneven(random: Random) -> Json:
@@ -121,7 +121,7 @@ def more_than_domains(random: Random) -> Json:
 
 
 def several_groups(random: Random) -> Json:
-    """Return a case in which brokers serve namespaces of this group, other groups, and no group."""
+    """Return a case whose brokers also serve namespaces of other groups and of no group."""
     world = _unserved(random, _sizes(random), random.choice((4, 8, 20, 30)))
     if random.random() < 0.3:
         return _place_others(random, world, evenly=False)
@@ -172,7 +172,7 @@ def _without_placements(random: Random) -> Json:
 
 
 def _serving(case: Json, broker: str, count: int, group: str | None) -> None:
-    """Place `count` more namespaces of a group, or of none, on a broker."""
+    """Place `count` more namespaces, of a group or of no group, on a broker."""
     for _ in range(count):
         name = f"shop/app-{sum(map(len, case['owned'].values())) + 1}"
         case["owned"].setdefault(broker, []).append(name)
@@ -329,7 +329,7 @@ def set_versions(case: Json, random: Random) -> None:
 
 
 def set_even_distribution(case: Json, random: Random) -> None:
-    """Set whether a namespace's bundles are spread evenly; some releases have this setting."""
+    """Set whether a namespace's bundles are spread evenly; only some releases have this setting."""
     case["settings"]["loadBalancerDistributeBundlesEvenlyEnabled"] = random.random() < 0.3
 
 

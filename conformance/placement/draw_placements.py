@@ -22,7 +22,7 @@ RATES = ("msgRateIn", "msgRateOut", "msgThroughputIn", "msgThroughputOut")
 
 @dataclass
 class Outline:
-    """An outline from which a cluster's case is built; it has each broker's usage and rate."""
+    """The values from which a cluster's case is built, such as each broker's usage and rate."""
 
     random: Random
     levels: Sequence[float]
@@ -49,7 +49,7 @@ class Outline:
     """Messages per second of the bundle to place; None to draw them or leave them unknown."""
 
     def plainly(self) -> Self:
-        """Turn off all variations except usage and message rates, and return the outline."""
+        """Turn off all variations except those of usage and message rates; return the outline."""
         self.alike, self.ranks_differ = True, False
         self.preallocated, self.others = 0, 0.1
         return self
@@ -266,7 +266,7 @@ def never_measured(draw: st.DrawFn, fewest: int = 2) -> Outline:
 def with_another_threshold(draw: st.DrawFn, fewest: int = 2) -> Outline:
     """Draw a threshold other than 85 %.
 
-    Brokers near it, or between it and 85 %, have few messages.
+    Brokers with usage near the threshold, or between it and 85 %, have few messages.
     """
     size, threshold, near = draw(loads.sizes(fewest)), draw(other_thresholds), draw(near_or_not)
     between = threshold + draw(threshold_offsets) if near else (threshold + 85) / 2

@@ -63,8 +63,8 @@ def changed_policies(
 ) -> Trial:
     """Draw a change of an isolation policy.
 
-    `changes` lists the possible changes of its namespace regexes. Its primary list changes if
-    `primary` has only True, stays the same if it has only False, and does either if it has both.
+    `changes` lists the possible changes of the policy's namespace regexes. `primary` has True if
+    the list of primary brokers may change, and False if it may stay the same.
     """
     random, scope = draw(randoms), draw(st.sampled_from(scopes))
     regexes, kind = _namespace_regexes(random), draw(st.sampled_from(changes))
@@ -217,7 +217,7 @@ def isolated_brokers(
     shared: bool = False,
     host: str = HOST,
 ) -> Trial:
-    """Draw a bundle to place; a policy covers its namespace only if `own` is true.
+    """Draw a bundle to place; if `own` is true, a policy covers the bundle's namespace.
 
     `up` says which of the policy's brokers are up: "primary", "secondary", "both" or "neither".
     """
@@ -338,7 +338,7 @@ def no_other_broker_gets_the_bundle(case: Assigning, answer: Placed, expect: Exp
 
 @ASSIGN.check("ISOLATION-10", draws=isolated_brokers(own=False))
 def primary_brokers_are_reserved(case: Assigning, answer: Placed, expect: Expect) -> None:
-    """A bundle whose namespace has no policy does not go to a broker that is primary in one."""
+    """A bundle whose namespace has no policy does not go to a primary broker of any policy."""
     pool = _shared_pool(case, expect)
     if expect.reached(len(pool) < len(case.case["brokers"])):
         expect.that(answer.broker in (pool or (None,)), either(pool) or "no broker", answer)
@@ -359,7 +359,7 @@ def secondary_brokers_are_shared(case: Assigning, answer: Placed, expect: Expect
 def the_whole_host_matches(case: Assigning, answer: Placed, expect: Expect) -> None:
     """Regexes that match only part of a host, or need its port, permit no broker.
 
-    In an address with colons, the last colon separates the host from the port.
+    In an address with several colons, the last colon separates the host from the port.
     """
     policy, _, _ = _own_policy(case, expect)
     regexes = {*policy["primary"], *policy["secondary"]}

@@ -119,7 +119,7 @@ MISTAKES: Mapping[str, Callable[[Placing], Mistakes]] = {
 
 
 def not_as_if(case: Placing, answer: Placed, rule: str, expect: Expect) -> None:
-    """Reject a choice explained by a mistake against `rule`, but by none against other rules."""
+    """Reject a choice explained by a mistake against `rule`, but by none against another rule."""
     comparison = assume_unowned_and_placed(case, answer, expect)
     right = allowed_candidates(comparison)
     for other, mistake in MISTAKES[rule](case):
@@ -142,7 +142,7 @@ def may_result_from_other_mistake(case: Placing, answer: Placed, but: str) -> bo
 
 
 def _average(bundle: Json | None, average: str, measure: str) -> Rate:
-    """Return a bundle's measured or assumed traffic, by the given average and measure."""
+    """Return a bundle's measured or assumed traffic, for the given average and measure."""
     return Fraction(getattr(measured_average(bundle, average) or UNMEASURED, measure))
 
 
@@ -158,15 +158,15 @@ def _without_samples(bundle: Json | None) -> Rate:
 
 
 def _comparison_with(case: Placing, rate: Callable[[Json | None], Rate]) -> ComparedBrokers:
-    """Return a comparison of the candidates in which `rate` computes the bundles' rates."""
+    """Return a comparison of the candidates in which `rate` gives the rates of bundles."""
     return with_rates(case.comparison, case.rates(rate))
 
 
 ERROR_RATE = 1e-6
 """Maximum probability that a fair random choice fails a trial of PLACE-05.
 
-The probability that one of k candidates is never chosen in n repetitions is at most k (1 - 1/k)^n:
-1.3 in ten million for 4 candidates and 60 repetitions, and less for fewer candidates.
+The probability that some one of k candidates is never chosen in n repetitions is at most k (1 -
+1/k)^n: 1.3 in ten million for 4 candidates and 60 repetitions, and less for fewer candidates.
 """
 
 

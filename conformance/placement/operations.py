@@ -363,7 +363,7 @@ def a_best_broker_by_each_score(random: Random) -> Json:
 
 @st.composite
 def one_at_the_threshold(draw: st.DrawFn) -> Trial:
-    """Draw a repeated question about a broker exactly at the threshold and one above it.
+    """Draw a repeated question about two brokers: one exactly at the threshold, and one above it.
 
     If the broker at the threshold is eligible, it always gets the bundle; otherwise both brokers
     are overloaded.

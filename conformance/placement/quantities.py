@@ -91,7 +91,7 @@ def with_usages(comparison: ComparedBrokers, usages: Mapping[str, Percent]) -> C
 def placing_strategy(case: Placing) -> str | None:
     """Return the placement strategy in force; None if the documents leave it open.
 
-    The documents leave it open if AvgShedder is set to place bundles that another strategy sheds.
+    They do so if AvgShedder is set to place bundles but another strategy sheds.
     """
     settings = case.settings
     if PLACEMENT_STRATEGY not in settings.defaults:
@@ -193,6 +193,6 @@ def spreading_is_determined(case: Spreading, _readings: Readings) -> bool:
 def assigning_is_determined(case: Assigning, _readings: Readings) -> bool:
     """True if at most one broker is permitted.
 
-    Among several brokers, the documents do not say which of the other conditions comes first.
+    If several are permitted, the documents do not say which of the other conditions comes first.
     """
     return len(case.permitted) <= 1

@@ -41,7 +41,7 @@ from pulsar_conformance.reference.usage import WEIGHT_SETTINGS
 AllAsked = Sequence[Asked[Placing, Placed]]
 
 RUNNING = "running"
-"""State of an attempt to unload; in this state, the attempt's plan is in effect."""
+"""State of an attempt to unload, during which the plan of the attempt is in effect."""
 
 
 def _bundles_of(place: int, random: Random) -> list[str]:
@@ -51,7 +51,7 @@ def _bundles_of(place: int, random: Random) -> list[str]:
 
 
 def _case(random: Random, settings: Json, usages: dict[str, int]) -> Json:
-    """Return a case of brokers with this CPU usage, and a bundle that any of them may get."""
+    """Return a case of brokers with this CPU usage, and a bundle that may go to any of them."""
     reports = {
         name: {"cpu": {"usage": one, "limit": 100}, "bundles": _bundles_of(index, random)}
         for index, (name, one) in enumerate(usages.items())
@@ -96,8 +96,8 @@ def a_candidate_below_the_mean_gets_the_bundle(asked: AllAsked, expect: Expect) 
 def _used_less(case: Placing, margin: Fraction) -> Names:
     """Return the candidates whose usage is at most the limit plus `margin`.
 
-    The limit is the mean usage of all candidates minus the setting `BELOW_MEAN`. A negative
-    `margin` excludes candidates just below the limit.
+    The limit is the mean usage of all candidates minus the setting `BELOW_MEAN`. If `margin` is
+    negative, candidates just below the limit are left out.
     """
     weighted = {name: _weighted_usage(case, name) for name in case.brokers}
     bound = sum(weighted.values(), ZERO) / len(weighted) - case.settings.number(BELOW_MEAN)
@@ -178,7 +178,7 @@ def _planned(random: Random, attempt: str = RUNNING) -> Json:
 
 
 def _both(random: Random) -> Json:
-    """Return settings under which AvgShedder sheds and places, or no settings: the defaults."""
+    """Return settings with AvgShedder for both shedding and placement, or none: the default."""
     named = dict.fromkeys((STRATEGY, PLACEMENT_STRATEGY), PACKAGE + AVERAGE_SHEDDER)
     return random.choice((named, named, {}))
 
@@ -192,8 +192,8 @@ def _running(random: Random) -> Trial:
 def _repeated(*attempts: str) -> st.SearchStrategy[Trial]:
     """Return a strategy for trials that ask one question 60 times.
 
-    `attempts` lists possible states of the attempt to unload that made the plan; without
-    `attempts`, there is no plan.
+    The case has a plan, made by an attempt to unload; `attempts` lists possible states of this
+    attempt. Without `attempts`, there is no plan.
     """
 
     def cluster(number: int) -> Trial:

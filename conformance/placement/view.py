@@ -35,7 +35,7 @@ class ComparedBroker:
 
 @dataclass(frozen=True)
 class ComparedBrokers:
-    """The candidates with the values to compare; checks replace values to model a mistake."""
+    """The candidates with the values to compare; checks change values to imitate a mistake."""
 
     candidates: tuple[ComparedBroker, ...]
     threshold: Percent
@@ -91,7 +91,7 @@ class Placing:
         return [*self.brokers[broker].bundles, *self.case["preallocated"].get(broker, ())]
 
     def rates(self, rate: Callable[[Json | None], Rate]) -> dict[str, Rate]:
-        """Return each candidate's rate: the sum of what `rate` returns for its bundles."""
+        """Return each candidate's rate: the sum of `rate` over the candidate's bundles."""
         data = self.case["bundles"]
         each = {name: dict.fromkeys(self.bundles(name)) for name in self.brokers}
         return {name: total(rate(data.get(one)) for one in own) for name, own in each.items()}
@@ -121,7 +121,7 @@ class Placing:
 
 @dataclass(frozen=True)
 class GroupSpread:
-    """A namespace to place, and the brokers that serve the rest of its group.
+    """A namespace to place, and the brokers that serve the other namespaces of its group.
 
     Brokers without a domain together form one unnamed domain.
     """
@@ -133,7 +133,7 @@ class GroupSpread:
     """The namespaces that each broker serves."""
     candidates: Sequence[str]
     counted: str
-    """Which brokers count in a domain's total: an alternative of the reading `domain-counts`."""
+    """Which brokers count in a domain's total, as an alternative of the reading `domain-counts`."""
 
     @classmethod
     def of(cls, case: Mapping[str, Any], counted: str) -> GroupSpread:
@@ -152,7 +152,7 @@ class GroupSpread:
         return {broker: domain for domain, brokers in self.domains.items() for broker in brokers}
 
     def rivals(self, *brokers: str) -> set[str]:
-        """Return the group's other namespaces that any of these brokers serves."""
+        """Return the group's other namespaces that at least one of `brokers` serves."""
         if self.group is None:
             return set()
         served = {one for broker in brokers for one in self.owned.get(broker, ())}
@@ -174,7 +174,7 @@ class GroupSpread:
 
     @property
     def only_some_have_a_domain(self) -> bool:
-        """True if some candidates have a domain and some have none, which no document describes."""
+        """True if only some candidates have a domain; no document describes such cases."""
         return None in self.counts_by_domain and len(self.counts_by_domain) > 1
 
     @cached_property
@@ -222,7 +222,7 @@ class Assigning:
 
     @property
     def owned(self) -> bool:
-        """True if a broker reports the bundle; its owner reports it until after the unload."""
+        """True if a broker reports the bundle; the owner reports it until after the unload."""
         reports = self.case["brokers"].values()
         return any(self.case["bundle"] in report.get("bundles", ()) for report in reports)
 
@@ -268,8 +268,7 @@ class Assigning:
     def policy_and_brokers(self) -> tuple[Json | None, tuple[str, ...], tuple[str, ...]]:
         """The namespace's policy, or None, with its primary and its secondary brokers.
 
-        For a namespace without a policy, these are the primary and secondary brokers of all
-        policies.
+        If there is no policy, the brokers are the primary and secondary brokers of all policies.
         """
         policies = self.case["policies"]
         own = [
@@ -303,7 +302,7 @@ class Assigning:
 
 @dataclass(frozen=True)
 class Placed:
-    """An answer: the chosen broker (or None), and its domains and candidates if it names any."""
+    """An answer: the chosen broker (or None), and its domains and candidates if they are given."""
 
     broker: str | None
     domains: tuple[str, ...] | None = None

@@ -29,10 +29,10 @@ def show_progress(text: str) -> None:
 
 
 class OngoingWork:
-    """Shows what a command is doing, and since when, as long as it takes.
+    """Shows what a command is doing, and since when, until it is done.
 
-    The text is on one line of a terminal; if standard error is not a terminal, a line is printed
-    every `SECONDS_BETWEEN_LINES`, so that short work prints nothing.
+    On a terminal, the text is on one line. Otherwise, a line is printed every
+    `SECONDS_BETWEEN_LINES`, so that short work prints nothing.
     """
 
     def __init__(self) -> None:
@@ -91,7 +91,7 @@ class CountedProgress:
         self._reported = 0.0
 
     def show(self, done: int) -> None:
-        """Print the number of completed parts; if not on a terminal, only now and then."""
+        """Print the number of completed parts; only occasionally if not on a terminal."""
         now = time.monotonic()
         self._first = done if self._first < 0 else self._first
         asked, left = done - self._first, self._count - done

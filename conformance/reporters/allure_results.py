@@ -39,7 +39,7 @@ EPICS = {
     "OWN": "Ownership",
     "CHANNEL": "Ownership",
 }
-"""For each area of rules, the part of load balancing to which it belongs: its Allure epic."""
+"""The Allure epic of each area of rules: the part of load balancing to which the area belongs."""
 
 FEATURES = {
     "BUNDLE": "Namespaces and ranges",

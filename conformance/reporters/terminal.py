@@ -191,7 +191,7 @@ class Reporter:
 
     @property
     def _judged_nothing(self) -> bool:
-        """True if the chosen rules apply to no implementation; no verdict would fail such a run."""
+        """True if the selected rules apply to no implementation, so no verdict fails the run."""
         words = {verdict.verdict for verdict in self.verdicts}
         return bool(self.plan.rules) and self.plan.replay is None and words == {"not_applicable"}
 
@@ -373,7 +373,7 @@ def _case(failure: Failure, verdict: Verdict) -> Iterator[str]:
 
 
 def _shortened(lines: Sequence[str]) -> list[str]:
-    """Return a derivation's lines; if they are too many, one line replaces those in the middle."""
+    """Return a derivation's lines; if there are too many, one line replaces the middle ones."""
     if len(lines) <= MAX_LINES:
         return list(lines)
     half = MAX_LINES // 2

@@ -25,7 +25,7 @@ def same_setting(allowed: Any, answered: Any) -> bool:
 
 
 def _value_of(value: Any) -> Any:
-    """Return the boolean or number that a string stands for; None for an empty string.
+    """Return the boolean or number that a string represents; None for an empty string.
 
     Other values are returned unchanged.
     """

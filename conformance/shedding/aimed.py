@@ -97,7 +97,7 @@ def well_above_the_average(random: Random) -> Json:
 
 
 def _busy_but_one(random: Random, below: float, settings: Mapping[str, Any]) -> Json:
-    """Return a case of eleven brokers, one of them `below` points below the average of all."""
+    """Return a case of eleven brokers, one of which is `below` points below their average."""
     levels = [60.0] * 10 + [60 - below * 1.1]
     settings = {LOWER_BOUNDARY: True, **settings}
     return _sketch(random, "ThresholdShedder", levels, settings, each=2)
@@ -173,9 +173,10 @@ def unloaded_one_grace_period_ago(random: Random) -> Json:
 
 
 def never_measured_beside_measured(random: Random) -> Json:
-    """Return a case of bundles without data and bundles that carry 101,000 bytes per second.
+    """Return a case of bundles without data, and bundles that carry 101,000 bytes per second.
 
-    A bundle without data counts as 100 kB/s; the alternatives give a kilobyte 1000 or 1024 bytes.
+    A bundle without data counts as 100 kB/s, where a kilobyte is 1000 or 1024 bytes, depending on
+    the alternative.
     """
     case = _one_busy(random, each=6)
     [busy, *_] = case["brokers"].values()
@@ -308,8 +309,8 @@ def _between_ratio_and_difference(random: Random, messages: float) -> Json:
 def message_rates_alone_differ(random: Random) -> Json:
     """Return a case of two brokers with very different message rates but similar throughputs.
 
-    This is so in every window and by every measure. Each bundle carries less than a fifth of the
-    difference between the brokers; a fifth is the most that Pulsar 4.x moves.
+    The same holds in every window and by every measure. Each bundle carries less than a fifth of
+    the difference between the brokers, because Pulsar 4.x moves at most a fifth.
     """
     size = random.choice((10, 40)) * MB
     brokers = [(50, [(200.0, 0.3 * size)] * 40), (40, [(100.0, float(size))] * 8)]

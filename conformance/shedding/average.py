@@ -86,7 +86,7 @@ def _bundles_of(place: int, rate: int) -> dict[str, int]:
 def _cycle_at(
     random: Random, brokers: list[str], owned: dict[str, dict[str, int]], low: int, high: int
 ) -> Json:
-    """Return a cycle in which the first broker is the least used and the last the most used."""
+    """Return a cycle in which the first broker is used least and the last broker is used most."""
     inner = [random.randrange(low + 1, max(high, low + 2)) for _ in brokers[2:]]
     usages = dict(zip(brokers, (low, *inner, high), strict=True))
     resource = random.choice(("cpu", "bandwidthIn"))
@@ -142,7 +142,7 @@ def _cycles_to_first_unload(
 
 
 def _exceeds(hit: Hit, name: str) -> bool | None:
-    """True if the difference of usage exceeds the setting `name`; None if rounding could decide."""
+    """True if the difference in usage exceeds the setting `name`; None if rounding could decide."""
     most = hit.unloading.cycle.settings.number(name)
     exact = hit.apart in EXACT and most in EXACT
     return None if near(hit.apart, most) and not exact else hit.apart > most
@@ -151,7 +151,7 @@ def _exceeds(hit: Hit, name: str) -> bool | None:
 def _certain_hits(hits: list[Hit], name: str) -> int:
     """Return the number of cycles in a row, up to the last, that certainly exceed a threshold.
 
-    Only cycles with the same most and least used broker as the last one count.
+    A cycle counts only if its most and least used brokers are those of the last cycle.
     """
     found = 0
     for one in reversed(hits):
@@ -165,7 +165,7 @@ def _certain_hits(hits: list[Hit], name: str) -> int:
 def _possible_hits(hits: list[Hit], name: str) -> int:
     """Return the number of cycles in a row, up to the last, that possibly exceed a threshold.
 
-    The most and the least used broker may change.
+    The most and the least used broker may differ between the cycles.
     """
     over = (_exceeds(one, name) is not False for one in reversed(hits))
     return len(list(takewhile(bool, over)))
@@ -202,8 +202,8 @@ def _exceeds_often_enough(hits: list[Hit]) -> bool:
 def _must_unload(hits: list[Hit], threshold: str, times: str, expect: Expect) -> None:
     """Demand an unload once enough cycles in a row have exceeded a threshold.
 
-    If enough cycles in a row exceeded it earlier but nothing could be moved, the count may have
-    restarted at 0 then.
+    If enough earlier cycles exceeded it but nothing could be moved, counting may have started again
+    at 0.
     """
     begun = 0
     for index in range(1, len(hits) + 1):
@@ -257,7 +257,7 @@ def too_few_hits_unload_nothing(row: CyclesInARow, answer: UnloadingInARow, expe
 def nothing_goes_within_the_low_threshold(
     row: CyclesInARow, answer: UnloadingInARow, expect: Expect
 ) -> None:
-    """Nothing is unloaded in a cycle that does not exceed the low threshold."""
+    """A cycle in which usage does not exceed the low threshold unloads nothing."""
     lower = row.settings.number(AVERAGE_LOW) <= row.settings.number(AVERAGE_HIGH)
     expect.given(lower, "the low threshold is the lower one")
     for hit in _cycles_to_first_unload(row, answer, expect):

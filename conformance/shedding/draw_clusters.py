@@ -31,10 +31,10 @@ BYTES_A_MESSAGE = 1000
 """Bytes of every message, so that messages and bytes give the same order and the same sums."""
 
 OFFSET = 0.4
-"""Minutes by which some ages differ from the grace period; rounded to minutes, they do not."""
+"""Minutes by which some ages differ from the grace period; the difference is 0 if rounded."""
 
 MAX_TO_SHED = 90
-"""Largest amount to shed, in percent of the traffic, for which bundles can be built."""
+"""Largest amount to shed, in percent of the traffic, that bundles can be built for."""
 
 MAX_BEFORE = 6
 """Maximum number of bundles that are shed before the bundle that meets the need."""
@@ -49,7 +49,7 @@ class Need:
 
     @property
     def possible(self) -> bool:
-        """True if bundles can be built so that a wrong amount would shed other bundles."""
+        """True if bundles can be built with which a wrong amount leads to other unloads."""
         return 4 * self.step <= self.percent <= MAX_TO_SHED
 
 
@@ -66,9 +66,9 @@ class Traffic:
 def decisive_traffic(random: Random, need: Need) -> Traffic:
     """Return traffic with which a need that is wrong by `need.step` leads to other unloads.
 
-    The bundles that go first fall short of the need by less than a step. With the next bundle, the
-    sum exceeds the need by less than a step, and so does the sum with one more bundle. Messages and
-    bytes lead to the same decision.
+    The bundles to be shed first carry less than the need, by under a step. With the next bundle,
+    the sum exceeds the need by under a step, and with one more bundle as well. Messages and bytes
+    lead to the same decision.
     """
     percent, step = need.percent, need.step
     short = percent - step * random.uniform(0.1, 0.9)
@@ -101,7 +101,7 @@ def _parts(random: Random, whole: float, least: float) -> list[float]:
 
 
 def _shares_of_blocked(random: Random, rest: float) -> list[float]:
-    """Return the traffic, in percent, of each bundle that must stay; the list may be empty."""
+    """Return the traffic, in percent, of each bundle that must stay, if there are any."""
     count = random.choice((0, 1, 2, 5))
     if not count:
         return []
@@ -120,7 +120,7 @@ Load = Mapping[str, float]
 
 @dataclass
 class Sketch:
-    """An outline from which a cluster's case is built: usages, numbers of bundles, settings."""
+    """The values from which a cluster's case is built: usages, numbers of bundles, settings."""
 
     random: Random
     strategy: str | None
@@ -267,7 +267,7 @@ def draw_earlier_usages(random: Random, levels: Sequence[float]) -> dict[int, li
 
 
 def with_ignored_inputs(sketch: Sketch) -> Sketch:
-    """Sometimes add resource weights and a usage history, which the strategy must ignore."""
+    """In some cases, add resource weights and a usage history, which the strategy must ignore."""
     random = sketch.random
     if random.random() < 0.15:
         sketch.settings |= {name: random.choice((0, 0.1, 0.5, 1.0)) for name in WEIGHTS}
@@ -278,7 +278,7 @@ def with_ignored_inputs(sketch: Sketch) -> Sketch:
 
 
 EXTRA_OF_THE_BUSIEST = 8
-"""Number of bundles added to the busiest broker, so that some are small enough to be moved."""
+"""Number of bundles added to the busiest broker, so that some bundles are small enough to move."""
 
 STRATEGY = "UniformLoadShedder"
 
@@ -289,7 +289,7 @@ IDLE_WITHOUT_BUNDLES = 0.5
 """Probability that a broker without bundles reports no traffic, instead of earlier traffic."""
 
 NEARLY_THE_MOST = 0.98
-"""If a broker has no bundles, the lowest traffic of the others, as a share of the highest."""
+"""If one broker has no bundles: the others' lowest traffic, as a share of their highest."""
 
 
 class Carried(NamedTuple):
@@ -313,7 +313,7 @@ def uniform(draw: st.DrawFn, fewest: int = 2) -> Sketch:
     """Draw brokers whose rates differ by about the thresholds, or at random.
 
     In some cases, the broker with the lowest rate is idle, or it is the only one without bundles.
-    In other cases, messages and bytes disagree on which broker carries the most.
+    In other cases, the broker with the most messages is not the one with the most bytes.
     """
     size, way = draw(loads.sizes(fewest)), draw(cluster_kinds)
     rate, factor = draw(rate_thresholds), draw(multipliers)

@@ -102,7 +102,7 @@ def near_default_overload_threshold(draw: st.DrawFn, fewest: int = 2) -> Sketch:
 
 @st.composite
 def overload_with_few_bundles(draw: st.DrawFn, fewest: int = 2) -> Sketch:
-    """Draw overloaded brokers, all but one of which have at most two bundles."""
+    """Draw overloaded brokers; all of them except one have at most two bundles."""
     size = draw(loads.sizes(fewest))
     random = draw(randoms)
     levels = [random.choice((90, 95, 100)) for _ in range(size.brokers)]
@@ -250,7 +250,7 @@ def with_another_overload_threshold(random: Random, case: Json) -> Json:
 
 
 def with_another_long_term(random: Random, case: Json) -> Json:
-    """Return the case; in a third of all cases, bundles exchange their long-term averages."""
+    """Return the case; in one of three cases, bundles swap their long-term averages."""
     known = [data for data in case["bundles"].values() if "longTermData" in data]
     if random.random() < 1 / 3:
         exchanged = random.sample([data["longTermData"] for data in known], len(known))
@@ -287,7 +287,7 @@ def _row(case: Json, length: int, random: Random) -> Json:
 
 
 def _next_cycle(before: Json, grace: float, random: Random) -> Json:
-    """Return the next cycle, in which time has passed and bundles may have moved."""
+    """Return the next cycle: some time has passed, and bundles may have moved."""
     cycle: Json = copied(before)
     cycle["minutes"] = random.choice((1, grace / 4, grace / 2, grace, grace + OFFSET, grace * 3))
     cycle["recentlyUnloaded"] = {}
@@ -363,7 +363,7 @@ CHANGES: tuple[tuple[CycleChange, ...], ...] = (
 
 @st.composite
 def _decided_by_history(draw: st.DrawFn) -> Trial:
-    """Draw consecutive cycles; in the last of them, earlier usage decides if a broker sheds."""
+    """Draw consecutive cycles; in the last one, earlier usage decides whether a broker sheds."""
     size, share, past = draw(loads.sizes(2)), draw(history_shares), draw(past_is_high)
     random, length = draw(randoms), draw(st.integers(2, MAX_CYCLES))
     one = decisive_history(random, size.brokers, share, past)

@@ -31,7 +31,7 @@ from pulsar_conformance.reference.threshold import (
 
 
 def _averaging_to_the_edge() -> list[tuple[int, ...]]:
-    """Return exact usages of two or four brokers; the highest is 25 points above the average."""
+    """Return exact usages of two or four brokers; the highest is 25 points above their average."""
     return [
         levels
         for count in (2, 4)
@@ -47,7 +47,7 @@ HALF_A_POINT = 0.5
 """Smallest error of a target that cases detect, in points or in percent of the average."""
 
 Amount = Callable[[float, float, float], float]
-"""Function of usage, average, and final distance below the average; returns the percent to shed."""
+"""Function that returns the percent to shed, given usage, average and a distance below it."""
 
 AMOUNTS: Mapping[str, Amount] = {
     "points of traffic": lambda usage, average, below: usage - average + below,
@@ -215,7 +215,7 @@ left_unset = st.booleans()
 level_counts = st.sampled_from((2, 4, 8, 16))
 bundles_each = st.sampled_from((2, 3, 6))
 at_the_boundary = st.sampled_from((None, None, (75, 75, 50, 0), (100, 100, 75, 25)))
-"""Usages of which the lowest is 50 points below the average, and none is as far above it."""
+"""Usages; the lowest is 50 points below the average, and none is 50 points above it."""
 
 level_usages = st.sampled_from(loads.EXACT_PERCENTS)
 
@@ -240,7 +240,7 @@ def _idle_among_busy(draw: st.DrawFn, fewest: int, settings: dict[str, Any]) -> 
 
 
 LIGHTER, WEIGHT = 0.2, 0.8
-"""Share of clusters in which all resources have the same weight below 1, and that weight."""
+"""Share of clusters with one weight below 1 for all resources, and that weight."""
 
 
 def _weighted_alike(sketch: Sketch) -> Sketch:
@@ -262,7 +262,7 @@ def _one_below_the_average(random: Random, size: Size, busy: float, below: float
 
 
 def _one_lower(random: Random, size: Size, busy: float, low: float | None) -> list[float]:
-    """Return nearly equal usages in percent, one lowered by -`low` points or to a share `low`."""
+    """Return nearly equal usages in percent, one lowered: to a share `low`, or by -`low`."""
     levels, place = _even_usages(random, size, busy), random.randrange(size.brokers)
     if low is not None:
         levels[place] = busy + low if low < 0 else busy * low
@@ -300,7 +300,7 @@ def lower_boundary_off(draw: st.DrawFn, fewest: int = 2) -> Sketch:
 
 @st.composite
 def none_below_the_boundary(draw: st.DrawFn, fewest: int = 2) -> Sketch:
-    """Draw brokers with equal usage or one at the lower boundary, which is enabled, none below."""
+    """Draw usages none of which is below the lower boundary: all equal, or one exactly at it."""
     count, level, each = max(draw(level_counts), fewest), draw(level_usages), draw(bundles_each)
     at, random = draw(at_the_boundary), draw(randoms)
     levels = [level] * count if at is None or fewest > len(at) else random.sample(at, len(at))
@@ -344,9 +344,9 @@ class DecisiveHistory(NamedTuple):
 def decisive_history(random: Random, brokers: int, share: float, past: bool) -> DecisiveHistory:
     """Return usages with which the weight of history alone decides whether a broker sheds.
 
-    The broker's usage is high in earlier cycles if `past`, else in the current one. If the high
-    usage has a weight of one half or more, the smoothed usage is at least 1.5 thresholds above the
-    average; otherwise, at most 0.75.
+    The broker's usage is high in earlier cycles if `past`, else in the current one. The smoothed
+    usage is at least 1.5 thresholds above the average if the high usage has a weight of one half or
+    more, otherwise at most 0.75 thresholds above it.
     """
     threshold, others = random.choice((5, 8, 10)), random.choice((0, 0, 5, 10, 20))
     weight = share if past else 1 - share
@@ -390,7 +390,7 @@ def forgotten_history(draw: st.DrawFn, fewest: int) -> Sketch:
 
 @st.composite
 def single_bundles(draw: st.DrawFn, fewest: int) -> Sketch:
-    """Draw a broker far above the average that has one or two bundles; others have at most one."""
+    """Draw a broker far above the average with one or two bundles; others have one or none."""
     random = draw(randoms)
     count = max(fewest, 2, draw(st.integers(2, 6)))
     levels = [draw(st.sampled_from([60.0, 80.0, 95.0]))]

@@ -32,12 +32,12 @@ SHARES = ((4, 10, 26, 60), (5, 15, 30, 50), (10, 20, 30, 40), (3, 7, 20, 30, 40)
 """Possible divisions of a broker's traffic over its bundles, in percent."""
 
 LARGE_SHARES = ((30, 33, 37),)
-"""Divisions into bundles, in percent. The smallest is less than half the gap, a third of the
-traffic, from 60 % to 20 %.
+"""Divisions of a broker's traffic over large bundles, in percent. The smallest bundle has less than
+a third of the traffic, which is half the gap from 60 % to 20 %.
 """
 
 BYTES = 100_000
-"""Bytes per second of a broker for each percent of its load; a message has 1000 bytes."""
+"""A broker's bytes per second for each percent of its load; every message has 1000 bytes."""
 
 
 def _bundles_of(place: int, load: float, shares: Sequence[int], namespace: str) -> dict[str, float]:
@@ -90,7 +90,7 @@ MakeCycle = Callable[[Random], Json]
 
 
 def one_cycle(make: MakeCycle) -> st.SearchStrategy[Trial]:
-    """Return a strategy for trials of one cycle, with settings that let a single cycle unload."""
+    """Return a strategy for trials of one cycle, with settings by which one cycle can unload."""
 
     def made(random: Random) -> Trial:
         found = make(random)
@@ -110,20 +110,20 @@ def deviating(random: Random) -> Json:
 def unbalanced(random: Random) -> Json:
     """Return a cycle whose loads deviate by more than the target.
 
-    In some, even a broker's smallest bundle carries much, or policies bind other namespaces.
+    In some cycles, all bundles are large, or policies cover namespaces of other brokers.
     """
     kind = random.choice((deviating, deviating, deviating, _of_large_bundles, _beside_policies))
     return kind(random)
 
 
 def _of_large_bundles(random: Random) -> Json:
-    """Return an unbalanced cycle; a bundle is little less than what the busiest broker unloads."""
+    """Return an unbalanced cycle; each bundle has a large share of its broker's traffic."""
     loads, settings = loading.unbalanced_loads(random)
     return {"settings": settings, **cluster(random, loads, shares=LARGE_SHARES)}
 
 
 def _beside_policies(random: Random) -> Json:
-    """Return an unbalanced cycle; policies bind only namespaces between the extreme brokers."""
+    """Return an unbalanced cycle; only brokers of medium load have namespaces under policies."""
     loads, settings = loading.unbalanced_loads(random, fewest=3)
     inner = sorted(loads, key=lambda name: loads[name])[1:-1]
     found = cluster(random, loads, namespaces=dict.fromkeys(inner, "shop/us"))
@@ -173,7 +173,7 @@ def without_transfers(random: Random) -> Json:
 
 
 def few_brokers(random: Random) -> Json:
-    """Return a cycle in which more brokers could unload than the configured limit allows."""
+    """Return a cycle in which more brokers could unload than the configured limit permits."""
     loads, settings = loading.uneven_after_moves(random)
     most = random.choice((1, 2, 2, 3, None))
     limit = {} if most is None else {MAX_SHEDDING_BROKERS: most}
@@ -200,7 +200,7 @@ def without_data(random: Random) -> Json:
 
 
 def under_policies(random: Random) -> Json:
-    """Return an unbalanced cycle; a namespace on the most loaded broker is under a policy.
+    """Return an unbalanced cycle; a policy covers a namespace on the most loaded broker.
 
     The policy is an isolation policy or an anti-affinity group.
     """
@@ -268,7 +268,7 @@ def top_bundles(random: Random) -> Json:
 
 
 def _row(random: Random, uneven: Sequence[bool], minutes: Sequence[float]) -> list[Json]:
-    """Return cycles with the same brokers and bundles; `uneven` says which are unbalanced."""
+    """Return cycles with the same brokers and bundles; `uneven` has True for unbalanced cycles."""
     names = loading.broker_names(random, random.randint(2, 5))
     middle = dict.fromkeys(names, 50.0)
     apart = {**middle, names[0]: 5.0, names[-1]: 95.0}
@@ -284,7 +284,7 @@ def _used(report: Json, percent: float) -> Json:
 
 
 WITHOUT_HISTORY = {HISTORY_SHARE: 0, TRANSFER_TARGET: 0.1}
-"""Settings under which the load is the current usage, and a gap of 90 points is unbalanced."""
+"""Settings under which the load is the current usage and a gap of 90 points is unbalanced."""
 
 
 def hits_in_a_row(random: Random) -> Trial:
@@ -312,10 +312,9 @@ def hits_in_a_row(random: Random) -> Trial:
 
 
 def after_an_unload(random: Random) -> Trial:
-    """Return a trial of unbalanced cycles, either within the delay after an unload or just after
-    it.
+    """Return a trial of unbalanced cycles, within the delay after an unload or just after it.
 
-    If they are just after it, their load data were measured within the delay.
+    Just after it, the load data are from within the delay.
     """
     delay = random.choice((None, 120, 300, 600))
     seconds = 180 if delay is None else delay

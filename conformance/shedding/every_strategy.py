@@ -63,7 +63,7 @@ def each_bundle_goes_once(case: SheddingCycle, answer: Unloading, expect: Expect
 def with_age(case: SheddingCycle, bundle: str, among: Container[str] | None = None) -> str:
     """Return a bundle that may not move, with the minutes since the last unload that blocks it.
 
-    If `among` is given, only unloads of bundles in it are considered.
+    If `among` is given, only unloads of bundles in `among` are considered.
     """
     known = case.case["recentlyUnloaded"]
     counted = (one for one in case.moved_with(bundle) if among is None or one in among)
@@ -171,7 +171,7 @@ def _in_a_row(row: CyclesInARow, expect: Expect) -> None:
 def later_cycles_shed_only_owned_bundles(
     row: CyclesInARow, answer: UnloadingInARow, expect: Expect
 ) -> None:
-    """In every cycle, a broker sheds only bundles that it owns at that time, and none twice."""
+    """In every cycle, a broker sheds only bundles that it owns at that time, each only once."""
     _in_a_row(row, expect)
     for index, one in enumerate(answer, 1):
         owned = any(broker.bundles for broker in one.cycle.brokers.values())

@@ -52,8 +52,9 @@ def _observed(levels: UsageLevels, broker: Broker) -> Range:
 def _smoothed_range(levels: UsageLevels, broker: Broker) -> Range:
     """Return the lowest and the highest smoothed usage of a broker, given the weight of history.
 
-    The documents do not say how the weight is applied, only that more weight brings the usage
-    closer to the history. The range therefore depends only on whether the weight is above one half.
+    The documents do not say how the weight is applied, only that a larger weight brings the
+    smoothed usage closer to earlier usage. The range therefore depends only on whether the weight
+    is above one half.
     """
     present, share = levels.cycle.weighted_usage[broker.name], levels.history_share
     if not broker.history:
@@ -71,7 +72,7 @@ def _by_range(
     range_of: Callable[[UsageLevels, Broker], Range],
     expect: Expect,
 ) -> None:
-    """Demand that a broker sheds, or keeps all, if that is right for every usage in the ranges."""
+    """Demand that a broker sheds, or keeps all, if every usage in the ranges requires this."""
     levels = levels_of(case, expect)
     expect.given(has_history(case), "brokers have a history")
     assume_no_lower_boundary(case, expect)
@@ -113,7 +114,7 @@ def _exactly(levels: UsageLevels, broker: Broker) -> Range:
 def history_is_smoothed_exponentially(
     case: SheddingCycle, answer: Unloading, expect: Expect
 ) -> None:
-    """The compared usage is w × previous usage + (1 - w) × current usage; w is the weight."""
+    """The compared usage is w × previous usage + (1 - w) × current usage for a weight w."""
     _by_range(case, answer, _exactly, expect)
 
 

@@ -178,7 +178,7 @@ NO_READINGS = Readings({})
 
 
 def _unloads_of_cycles(row: CyclesInARow, answer: Json) -> UnloadingInARow:
-    """Return each cycle's unloads; the state of a cycle depends on the answers to earlier cycles.
+    """Return each cycle's unloads; earlier answers determine the state of later cycles.
 
     Errors: `Violated`.
     """

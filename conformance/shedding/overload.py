@@ -185,7 +185,7 @@ def any_one_resource_suffices(case: SheddingCycle, answer: Unloading, expect: Ex
 
 @SHED.check("OVERLOAD-10", draws=draws.cycle_trials(draws.near_default_overload_threshold))
 def the_threshold_is_85_by_default(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
-    """If no threshold is set, a broker sheds if its usage is above 85 %, else it keeps all."""
+    """If no threshold is set, a broker above 85 % sheds, and other brokers keep all bundles."""
     _given(case, expect)
     expect.given(OVERLOAD_THRESHOLD not in case.settings.given, "no threshold is set")
     for broker in case.brokers.values():

@@ -32,7 +32,7 @@ EXACT = frozenset(map(Fraction, (0, 25, 50, 75, 100)))
 EXACT_WEIGHTS = frozenset(Fraction(quarter, 4) for quarter in range(5))
 
 FEWEST_BUNDLES = 2
-"""Number of bundles below which no broker sheds under OverloadShedder. [OVERLOAD-07]"""
+"""Minimum number of bundles with which a broker sheds under OverloadShedder. [OVERLOAD-07]"""
 
 FIVE_POINTS = Fraction(5)
 """Percentage points below the overload threshold, or below the average, to which a broker sheds.
@@ -122,7 +122,7 @@ class UsageLevels:
     def share_of(self, broker: Broker) -> Fraction:
         """Return the fraction of its traffic that a broker sheds to come below the average.
 
-        The fraction is 0 for a broker without usage under the reading that divides by its usage.
+        If the reading divides by the broker's usage and that is 0, the fraction is 0.
         """
         points = self.cycle.readings["threshold-target"] == "points"
         below = FIVE_POINTS if points else self.average * FIVE_POINTS / 100
@@ -202,7 +202,7 @@ def may_shed_for_overload(cycle: SheddingCycle, broker: Broker) -> bool:
 
 
 def may_shed_its_most_expensive(cycle: SheddingCycle, broker: Broker) -> bool:
-    """True if a broker may shed its most expensive bundle first, even if another carries more."""
+    """True if a broker may shed its most expensive bundle first, even if another is larger."""
     one = cycle.readings["overload-amount"] == "one"
     other = cycle.readings["expensive-measure"] != cycle.readings["shed-measure"]
     return one and other and may_shed_for_overload(cycle, broker)
@@ -220,14 +220,14 @@ def can_shed_by_any_measure(cycle: SheddingCycle, broker: Broker) -> bool:
 
 
 def expect_enough(answer: Unloading, broker: Broker, need: Rate, of: str, expect: Expect) -> None:
-    """Demand that a broker sheds at least `need`, or all that may move if that carries less."""
+    """Demand that a broker sheds at least `need`, or else all bundles that may move."""
     movable = answer.cycle.carried(answer.cycle.movable(broker))
     which = of if movable >= need else f"{of}, all that it may move:"
     expect.at_least(answer.traffic_from(broker), min(need, movable), which, answer.cycle.written)
 
 
 def expect_overload_need(answer: Unloading, broker: Broker, of: str, expect: Expect) -> None:
-    """Demand that an overloaded broker sheds its need; if all bundles carry less, all but one."""
+    """Demand that an overloaded broker sheds its need, or else all bundles but one."""
     cycle = answer.cycle
     need, movable = overload_need(cycle, broker), cycle.movable(broker)
     if len(movable) == len(set(broker.bundles)) and cycle.carried(movable) < need:
@@ -257,7 +257,7 @@ def expect_busiest_first(
 
 
 def has_ties(cycle: SheddingCycle, broker: Broker) -> bool:
-    """True if two of a broker's bundles that may move carry equal traffic."""
+    """True if a broker has two bundles with equal traffic that may both move."""
     return _any_tie(map(cycle.traffic, cycle.movable(broker)))
 
 
@@ -268,8 +268,8 @@ def _any_tie(rates: Iterable[Rate]) -> bool:
 def agree(first: Unloading, second: Unloading) -> bool:
     """True if two answers to the same question are consistent.
 
-    Both shed the same bundles or, if the documents do not determine which, shed from the same
-    brokers.
+    They are if they unload the same bundles or, where the documents do not determine which, unload
+    from the same brokers.
     """
     if _bundles_are_determined(first.cycle):
         return sorted(first.pairs) == sorted(second.pairs)
@@ -334,7 +334,7 @@ def _all_differ(rates: Iterable[Rates]) -> bool:
 
 
 def _never_exactly_enough(case: SheddingCycle, broker: Broker, need: Rate) -> bool:
-    """True if a broker's busiest bundles never add up to exactly the traffic that it must shed."""
+    """True if no sum of a broker's busiest bundles is exactly the traffic that it must shed."""
     carried = accumulate(map(case.traffic, case.movable(broker)))
     return not any(same(amount, need) for amount in carried)
 

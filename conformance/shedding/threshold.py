@@ -59,16 +59,16 @@ def assume_no_lower_boundary(case: SheddingCycle, expect: Expect) -> None:
 
 
 def brokers_above(levels: UsageLevels) -> Iterator[Broker]:
-    """Yield the brokers that are certainly above the limit and would shed enough to do so."""
+    """Yield the brokers that are certainly above the limit and would shed more than the minimum."""
     return (broker for broker in levels.cycle.brokers.values() if levels.over(broker))
 
 
 def brokers_not_above(levels: UsageLevels) -> Iterator[Broker]:
-    """Yield the brokers that certainly are neither above the limit nor overloaded.
+    """Yield the brokers that are certainly neither above the limit nor overloaded.
 
-    Overloaded brokers are left out because, under one reading, every strategy sheds from them. So
-    are brokers above the limit that keep all only because they would shed too little; what they
-    shed breaks THRESHOLD-20 alone.
+    Overloaded brokers are left out because, under one reading, every strategy sheds from them.
+    Brokers above the limit are left out even if they keep all bundles because these carry too
+    little: if they shed, only THRESHOLD-20 is broken.
     """
     for broker in levels.cycle.brokers.values():
         if levels.above(broker) is False and not may_shed_for_overload(levels.cycle, broker):
@@ -135,7 +135,7 @@ def the_others_keep_all(case: SheddingCycle, answer: Unloading, expect: Expect) 
 def _may_relieve_idle_brokers(levels: UsageLevels, broker: Broker) -> bool:
     """True if a broker may unload because another broker is below the lower boundary.
 
-    Only a broker with the highest usage among the brokers that can unload may do so.
+    Only a broker with the highest usage among those that can unload may do so.
     """
     case = levels.cycle
     if not case.settings.flag(LOWER_BOUNDARY):
@@ -277,7 +277,7 @@ def an_idle_broker_makes_the_busiest_unload(
 def nothing_goes_while_nobody_is_idle(
     case: SheddingCycle, answer: Unloading, expect: Expect
 ) -> None:
-    """If no broker is below the lower boundary or above the limit, nothing is unloaded."""
+    """If no broker is below the lower boundary or above the limit, no bundle is unloaded."""
     levels = levels_without_history(case, expect)
     expect.given(case.settings.flag(LOWER_BOUNDARY), "the lower boundary is switched on")
     _assume_none_above(levels, expect)

@@ -125,7 +125,7 @@ def an_overloaded_broker_unloads(case: SheddingCycle, answer: Unloading, expect:
 
 @dataclass(frozen=True)
 class _Course:
-    """The cycles up to and including the first that unloads, and which of them are uneven."""
+    """The cycles up to and including the first that unloads, and whether each is uneven."""
 
     cycles: Sequence[Unloading]
     uneven: Sequence[bool | None]
@@ -149,7 +149,7 @@ class _Course:
         return cls(found, uneven, row.settings.number(HITS))
 
     def in_a_row(self, place: int, ending: tuple[bool | None, ...]) -> int:
-        """Return the number of cycles in a row, up to `place`, whose state is not in `ending`."""
+        """Return the number of consecutive cycles, up to `place`, in no state of `ending`."""
         found = 0
         for one in reversed(self.uneven[: place + 1]):
             if one in ending:
@@ -231,7 +231,7 @@ def no_destination_without_transfers(
 def _seconds_since_unloads(
     answer: UnloadingInARow, row: CyclesInARow, place: int
 ) -> list[tuple[Fraction, set[str]]]:
-    """Return, for each earlier cycle with unloads, its age in seconds and its source brokers."""
+    """Return the seconds since each earlier cycle with unloads, with the cycle's source brokers."""
     cycles, found = row.case["cycles"], []
     for earlier, one in enumerate(list(answer)[:place]):
         minutes = total(exact(each["minutes"]) for each in cycles[earlier + 1 : place + 1])
@@ -258,7 +258,7 @@ def nothing_goes_soon_after_an_unload(
 def nothing_goes_by_data_from_the_delay(
     row: CyclesInARow, answer: UnloadingInARow, expect: Expect
 ) -> None:
-    """Nothing is unloaded while a broker's load data are from within the delay after its unload."""
+    """Nothing is unloaded if a broker's load data are from within the delay after its unload."""
     _loads(row.alone(0), expect)
     delay = row.settings.number(DELAY)
     for index, one in enumerate(answer):
@@ -304,7 +304,7 @@ def bundles_under_policies_stay(case: SheddingCycle, answer: Unloading, expect: 
 
 
 def _isolated(case: SheddingCycle) -> dict[str, set[str]]:
-    """Return the primary brokers of each isolated namespace, if enough of these brokers are up."""
+    """Return the primary brokers of each isolated namespace for which enough of them are up."""
     return {
         namespace: set(one["primary"])
         for one in case.case.get("isolation", ())

@@ -61,7 +61,7 @@ The conditions are that the differences in messages and in bytes exceed their th
 """
 
 MIN_COMPARED = Fraction(1)
-"""Lowest compared rate, in messages or bytes per second; 0 would have no multiples."""
+"""Lowest rate that is compared, in messages or bytes per second; a multiple of 0 would be 0."""
 
 Fits = Callable[[str], bool]
 
@@ -90,9 +90,7 @@ class Ends(NamedTuple):
         return Amount(self.high.messages - self.low.messages, self.high.size - self.low.size)
 
     def limit_text(self, limit: str, amount: Amount, gone: Amount) -> str:
-        """Return text with the limits in both measures, and the traffic that was unloaded
-        instead.
-        """
+        """Return text with the limits in both measures, and the traffic actually unloaded."""
         pairs = ((messages, amount.messages, gone.messages), (throughput, amount.size, gone.size))
         (rate, sent), (size, carried) = (
             told_apart(most, found, written) for written, most, found in pairs
@@ -146,7 +144,7 @@ def _clearly_exceeds(most: Fraction, bound: Fraction) -> bool | None:
 
 
 def _triggers_shedding(case: SheddingCycle) -> bool | None:
-    """True if the differences exceed the thresholds; None if rounding could decide it.
+    """True if the differences exceed the thresholds; None if rounding could decide.
 
     The least loaded broker's rates count as at least `MIN_COMPARED`. A threshold that is exceeded
     with this minimum is also exceeded without it.
@@ -166,10 +164,10 @@ def _triggers_shedding(case: SheddingCycle) -> bool | None:
 
 
 def _room(case: SheddingCycle, ends: Ends) -> Amount:
-    """Return how much can leave the most loaded broker so that all brokers are surely closer.
+    """Return the most traffic with which unloads certainly bring all brokers closer to each other.
 
-    That is at most half the difference to the least loaded broker, which may then have as much, and
-    no more than what lies above the mean of all brokers.
+    It is at most half the gap to the least loaded broker, which may get all of the traffic, and at
+    most the difference between the most loaded broker and the mean of all brokers.
     """
     carried = [case.rates_of(broker) for broker in case.brokers.values()]
     means = total(one.messages for one in carried), total(one.throughput for one in carried)
@@ -182,7 +180,7 @@ def _room(case: SheddingCycle, ends: Ends) -> Amount:
 
 
 def _fits(case: SheddingCycle, bundle: str, room: Amount) -> bool:
-    """True if a bundle has traffic, and no more than there is room for."""
+    """True if a bundle has messages and bytes, and each is within `room`."""
     rates = case.rates(bundle)
     return 0 < rates.messages <= room.messages and 0 < rates.throughput <= room.size
 
@@ -321,10 +319,10 @@ def no_more_bundles_than_the_limit(case: SheddingCycle, answer: Unloading, expec
 
 
 def _certainly_moves(case: SheddingCycle, bundle: str, ends: Ends, room: Amount) -> bool:
-    """True if a bundle may move by every limit, however amounts are rounded to whole numbers.
+    """True if every limit lets a bundle move, however amounts are rounded to whole numbers.
 
-    In both measures, it carries more than the minimum, and no more than the share of the gap and
-    than there is room for.
+    In both measures, the bundle carries more than the minimum, and at most the configured share of
+    the gap and at most `room`.
     """
     rates, share = case.rates(bundle), case.settings.number(MAX_SHARE)
     amounts = (
@@ -339,10 +337,10 @@ def _certainly_moves(case: SheddingCycle, bundle: str, ends: Ends, room: Amount)
 
 
 exceeded = st.sampled_from(((1, 1), (1, 1), (1, 1), (1, -1), (-1, 1)))
-"""1 for each difference, in messages and bytes, that exceeds its threshold; -1 if it does not."""
+"""Signs for the differences in messages and in bytes: 1 if over the threshold, -1 if under it."""
 
 excesses = st.sampled_from((0.02, 0.1, 0.2, 0.2, 0.6))
-"""How far a difference is from its threshold, as a fraction of the threshold."""
+"""Distance of a difference from its threshold, as a fraction of the threshold."""
 
 rate_thresholds = st.sampled_from((50, 50, 20, 80))
 shares = st.sampled_from((None, 0.2, 0.1, 0.5, 0.75))
@@ -350,10 +348,11 @@ shares = st.sampled_from((None, 0.2, 0.1, 0.5, 0.75))
 
 @st.composite
 def _over_thresholds(draw: st.DrawFn, fewest: int = 2) -> Sketch:
-    """Draw differences that exceed their thresholds, with a bundle that every limit lets move.
+    """Draw differences above their thresholds, with a bundle that every limit lets move.
 
-    Most exceed them by so little that a percentage of the highest rate, or the excess over the
-    lowest throughput, does not. In some cases, the least loaded broker is idle.
+    Most are so close to the thresholds that they would be below if they were a percentage of the
+    highest rate, or if the lowest throughput were subtracted. In some cases, the least loaded
+    broker is idle.
     """
     size, factor, signs = draw(loads.sizes(fewest)), draw(multipliers), draw(exceeded)
     rate, share = draw(rate_thresholds), draw(shares)

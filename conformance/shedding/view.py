@@ -93,13 +93,13 @@ class SheddingCycle:
 
     @cached_property
     def in_grace(self) -> frozenset[str]:
-        """Bundles unloaded within the grace period, under their names at that time."""
+        """Bundles unloaded within the grace period, by the names that they had at that time."""
         ages = {name: exact(ago) for name, ago in self.case["recentlyUnloaded"].items()}
         edge = self.readings["grace-edge"] == "blocked"
         return frozenset(b for b, ago in ages.items() if is_recent(ago, self.grace, edge))
 
     def moved_with(self, bundle: str) -> list[str]:
-        """Return the recent unloads that block this bundle, under the reading `grace-of`."""
+        """Return the recently unloaded bundles that block `bundle`, by the reading `grace-of`."""
         if self.readings["grace-of"] == "bundle":
             return [bundle] if bundle in self.in_grace else []
         return [moved for moved in self.in_grace if contains_bundle(moved, bundle)]
@@ -321,7 +321,7 @@ class LoadsOfCycle:
 
     @property
     def deviates(self) -> bool | None:
-        """True if the deviation exceeds the target, None if only the sample deviation does."""
+        """True if the deviation exceeds the target; None if only the deviation of a sample does."""
         squares = total((one - self.mean) ** 2 for one in self.load.values())
         count = len(self.load)
         if squares / count > (self.target + POINTS) ** 2:
@@ -354,13 +354,13 @@ class LoadsOfCycle:
 
     @property
     def uneven(self) -> bool | None:
-        """True if a condition for unloading holds."""
+        """True if at least one condition for unloading holds."""
         found = (self.deviates, self.idle, self.underloaded, self.overloaded)
         return True if True in found else None if None in found else False
 
     @cached_property
     def ends(self) -> tuple[Broker, Broker] | None:
-        """The least and the most loaded broker; None if another broker's load is near theirs."""
+        """The least and the most loaded broker; None if another broker's load is near either."""
         order = sorted(self.load, key=lambda name: self.load[name])
         if len(order) < 2:
             return None
@@ -371,7 +371,7 @@ class LoadsOfCycle:
 
     @property
     def can_move(self) -> bool:
-        """True if every most loaded broker has a bundle below half its gap to the least loaded."""
+        """True if each most loaded broker has a bundle below half its gap to the least loaded."""
         if len(self.load) < 2 or keeps_bundles(self.cycle.case, self.cycle.settings):
             return False
         least, most = min(self.load.values()), max(self.load.values())
@@ -383,7 +383,7 @@ class LoadsOfCycle:
         )
 
     def _has_small_bundle(self, broker: Broker, share: Fraction) -> bool:
-        """True if one of a broker's loaded bundles, free of policies, has less than a share."""
+        """True if a broker has a busy bundle, free of policies, below `share` of its traffic."""
         top = self.cycle.settings.number(MAX_REPORTED_BUNDLES)
         under = namespaces_under_policies(self.cycle.case)
         movable = {one: self.cycle.measured(one) for one in self.cycle.movable(broker)}

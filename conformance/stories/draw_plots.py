@@ -54,7 +54,7 @@ def above_the_average(draft: StoryDraft, intervals: Sequence[int] = (1, 1, 2, 5)
 
 
 def overloaded_again(draft: StoryDraft) -> None:
-    """Let bundles that were shed overload their next broker, within the grace period or later."""
+    """Make bundles that were shed overload their next broker, within the grace period or later."""
     _intervals(draft)
     draft.settings[GRACE] = draft.random.choice((5, 30, 30))
     if draft.large:
@@ -90,7 +90,7 @@ def _everything_on_one(draft: StoryDraft) -> None:
 
 
 def overloads_every_owner(draft: StoryDraft) -> None:
-    """Add load that overloads each broker that gets it, so that the rare cycles all move it."""
+    """Add load that overloads each broker that gets it, so that every rare cycle moves it."""
     draft.settings |= {
         SHEDDING_INTERVAL: draft.random.choice((3, 5, 10)),
         GRACE: draft.random.choice((0, 1)),

@@ -56,7 +56,7 @@ SHEDDING: Mapping[str, Any] = {
 
 @dataclass
 class StoryDraft:
-    """A story that is being built; its names are numbered, so that none is used twice."""
+    """A story that is being built; new names are numbered, so that no name is used twice."""
 
     random: Random
     settings: dict[str, Any]
@@ -211,7 +211,7 @@ EVENTS_WITHOUT_LOAD: tuple[Callable[[StoryDraft], object], ...] = (
     _group,
     _setting,
 )
-"""Functions that add events, none of which moves a topic away from a broker that stays up."""
+"""Functions that add events; none of them moves a topic away from a broker that stays up."""
 
 Plot = Callable[[StoryDraft], None]
 

@@ -64,7 +64,7 @@ def _changes_existing_domain(scene: Scene) -> bool:
 def _spread(
     course: Scenes, scene: Scene, space: str, domains: Domains | None = None
 ) -> GroupSpread | None:
-    """Return how a group is spread when a namespace is placed; None if that is uncertain.
+    """Return how a group is spread when a namespace is placed; None if this is uncertain.
 
     `domains` replaces the current domains, unless it is None.
     """
@@ -89,7 +89,7 @@ def _spread(
 
 
 def _leader_knows_assignments(course: Scenes, scene: Scene) -> bool:
-    """True if the leader knows all assignments: it made them, or brokers have reported to it since.
+    """True if the leader knows all assignments: those it made, and those reported to it.
 
     No document says what a new leader knows of its predecessor's last assignments.
     """
@@ -257,7 +257,7 @@ def an_outage_leaves_other_domains_alone(_case: Story, answer: Scenes, expect: E
 
 
 def _second_registrations(course: Scenes) -> Iterator[tuple[Scene, list[str]]]:
-    """Yield each event that puts brokers of another domain into a domain, with these brokers."""
+    """Yield events that register brokers of one domain in another domain, with these brokers."""
     for scene in course:
         if scene.before.domains_unknown:
             return
@@ -294,7 +294,7 @@ def a_second_domain_takes_the_broker(_case: Story, answer: Scenes, expect: Expec
 
 
 def _placed_until_changed(course: Scenes, place: int, domains: Domains) -> Iterator[FirstUse]:
-    """Yield the certain first uses after a scene, until an event about domains."""
+    """Yield the certain first uses after a scene, up to the next event about domains."""
     for scene in course.scenes[place:]:
         if scene.kind == "domain":
             return

@@ -96,7 +96,7 @@ def _in_time(
     what: str,
     expect: Expect,
 ) -> Fraction:
-    """Demand at most `most` minutes between writes; return the time of the latest write."""
+    """Demand that no write is later than `most` minutes after the last; return the latest time."""
     for minute in (*written, clock):
         expect.reached(minute > last)
         allowed = f"{what} within {plain(most)} minutes"
@@ -106,7 +106,7 @@ def _in_time(
 
 
 def _timing_is_known(scene: Scene, setting: str, written: object) -> bool:
-    """True if the interval `setting` is known, and so is `written` if time passes in the scene."""
+    """True if the interval `setting` is known and, if time passes, `written` is not None."""
     known = setting in scene.after.base.given and setting not in scene.after.changed
     return known and (written is not None or not scene.time_passes)
 

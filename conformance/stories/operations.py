@@ -195,9 +195,7 @@ class Scenes:
         return found
 
     def unloads_to_crashed(self, scene: Scene) -> bool:
-        """True if an administrator unloads a bundle to a broker that has crashed and not
-        returned.
-        """
+        """True if an administrator unloads a bundle to a broker that crashed and did not return."""
         past, to = self.scenes[: scene.after.place - 1], scene.about.get("to", "")
         about = [one.kind for one in past if one.after.valid and one.about.get("broker") == to]
         return about[-1:] == ["broker_down"]

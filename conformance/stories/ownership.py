@@ -351,7 +351,7 @@ def unused_bundles_have_no_owner(_case: Story, answer: Scenes, expect: Expect) -
 
 
 MANY_PARTITIONS = 16
-"""Minimum number of partitions to check; all 16 share 1/16 of the hashes once in 16^15 times."""
+"""Minimum number of partitions to check; all 16 are in one of 16 bundles once in 16^15 times."""
 
 
 def _partitions_differ(scene: Scene, space: str, assigned: set[str], expect: Expect) -> None:

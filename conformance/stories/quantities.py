@@ -34,7 +34,7 @@ class LastChanges:
     broker: dict[str, Fraction] = field(default_factory=dict)
     """Time of the last change of each broker's load."""
     decreased: dict[str, Fraction] = field(default_factory=dict)
-    """Time of the last decrease of each broker's load: a topic left it, or traffic fell."""
+    """Time of the last decrease of each broker's load, by loss of a topic or by less traffic."""
     assigned: dict[str, Fraction] = field(default_factory=dict)
     """Time of each broker's last assigned bundle, whose load is assumed until it is reported."""
 
@@ -103,7 +103,7 @@ def used_without_an_owner(scene: Scene) -> list[str]:
 
 
 def unload_requests(answer: Scenes, *what: str) -> Iterator[tuple[Scene, str]]:
-    """Yield each scene that validly requests an unload of a kind in `what`, with the namespace."""
+    """Yield each scene with a valid request to unload a kind in `what`, and the namespace."""
     for scene in answer:
         if scene.kind == "unload" and scene.after.valid:
             kind, named = next(one for one in scene.about.items() if one[0] != "to")
@@ -170,7 +170,7 @@ def owners_of(owners: Owners, moment: Moment, namespace: str) -> list[str]:
 
 @dataclass(frozen=True)
 class KnownAverages:
-    """Namespaces whose long-term average rates are known or bounded by their current traffic."""
+    """Namespaces for which current traffic equals, or bounds, the long-term average rates."""
 
     equal: frozenset[str]
     """Namespaces whose average equals the current traffic, because all topics started together."""
@@ -245,7 +245,7 @@ def _fields(rates: Rates) -> dict[str, Fraction]:
 
 
 def brokers_that_must_shed(now: SheddingCycle) -> list[str]:
-    """Return the brokers that certainly must shed and have another broker to move bundles to."""
+    """Return the brokers that certainly must shed and have another broker to shed bundles to."""
     if not now.enabled:
         return []
     if now.strategy == "OverloadShedder":
@@ -305,7 +305,7 @@ def most_load(scene: Scene, broker: str) -> tuple[Fraction, ...] | None:
 
 
 FAR_LESS = 4
-"""Factor by which a broker's load must be lower in every measure to count as far less."""
+"""Factor by which a load must be lower in every measure to count as far less."""
 
 
 def is_chosen_by_load(scene: Scene) -> bool:
@@ -318,7 +318,7 @@ def is_chosen_by_load(scene: Scene) -> bool:
 
 
 def _may_be_random(scene: Scene) -> bool:
-    """True if AvgShedder may both shed and place, since it places unplanned bundles at random."""
+    """True if AvgShedder may both shed and place: it places bundles without a plan at random."""
     settings = scene.after.settings()
     return PLACEMENT_STRATEGY in settings.defaults and all(
         not scene.after.is_known(one) or settings.text(one).endswith(AVERAGE_SHEDDER)
@@ -356,7 +356,7 @@ def less_busy(
 
 
 def _all_before(moment: Fraction, broker: str, *since: Mapping[str, Fraction]) -> bool:
-    """True if every time that the maps `since` have for a broker is before minute `moment`."""
+    """True if each of a broker's times in the maps `since` is before the minute `moment`."""
     return all(one.get(broker, moment - 1) < moment for one in since)
 
 

@@ -48,7 +48,7 @@ def _lasts_long_enough(scene: Scene, unchanged: LastChanges) -> bool:
 
 
 def _sheds_in_time(answer: Scenes, scene: Scene, unchanged: LastChanges, expect: Expect) -> None:
-    """Demand that brokers that must shed have done so in time, if others can take their bundles."""
+    """Demand that brokers that must shed have shed in time, if others can take their bundles."""
     shed, late = scene.now.shed(), _lasts_long_enough(scene, unchanged)
     if not _settings_are_known(scene) or not (late or shed):
         return
@@ -157,7 +157,8 @@ def _less_loaded(scene: Scene, broker: str) -> list[str]:
 def _carries(scene: Scene, broker: str, most: bool | None = None) -> tuple[Fraction, ...]:
     """Return a broker's messages/s, bytes/s and CPU percentage before or in a scene.
 
-    `most` is true for the maximum in the scene, false for the minimum, None for the value before.
+    `most` is True for the maximum in the scene, False for the minimum, None for the values before
+    it.
     """
     owners = dict(scene.previous.owners)
     moved = scene.now.assigned if most else scene.now.unloaded
@@ -196,7 +197,7 @@ def shed_bundles_stay_for_a_while(_case: Story, answer: Scenes, expect: Expect) 
 
 
 def _moved_before(before: Move, now: Move, expect: Expect) -> bool:
-    """True if `before` moved the bundle of `now`, or one that contains it if `grace-of` says so."""
+    """True if `before` moved the bundle of `now` or, if `grace-of` says so, one containing it."""
     if before.namespace != now.namespace or expect.readings["grace-of"] == "bundle":
         return before.bundle == now.bundle
     try:
@@ -245,7 +246,7 @@ GROWING = draws.stories(plots.grown)
 
 
 def _by_brokers(answer: Scenes) -> Iterator[tuple[Scene, Division]]:
-    """Yield each split that a broker makes on its own, with its scene."""
+    """Yield each split that a broker starts by itself, with its scene."""
     for scene in answer:
         for one in scene.now.split:
             if scene.kind == "tick" and one.reason == "broker":
@@ -261,7 +262,7 @@ def _unloads_parts(scene: Scene) -> bool | None:
 
 @REPLAY.check("SPLIT-20", draws=draws.stories(plots.grown, plots.split_beside_a_busy_broker))
 def parts_go_to_other_brokers(_case: Story, answer: Scenes, expect: Expect) -> None:
-    """If a broker splits a bundle while other brokers are up, every part goes to one of them."""
+    """If a broker splits a bundle while other brokers are up, each part goes to another broker."""
     for scene, one in _by_brokers(answer):
         space = one.bundle.rpartition("/")[0]
         alone = len(scene.after.brokers) < 2 or space in scene.after.groups

@@ -39,7 +39,7 @@ class Moment:
 
     base: Settings
     place: int = 0
-    """Number of the event, starting at 1."""
+    """Number of the event; the first event has number 1."""
     kind: str = ""
     about: Mapping[str, Any] = field(default_factory=dict)
     valid: bool = True
@@ -88,8 +88,8 @@ class Moment:
 NOBODY = ""
 """A broker name that no broker has.
 
-If a setting that has a dynamic value is changed in broker.conf, the change is recorded as waiting
-for this broker, so that the setting's value remains uncertain.
+If a setting that also has a dynamic value is changed in broker.conf, this name is recorded as a
+broker that lacks the change, so that the setting's value remains uncertain.
 """
 
 
