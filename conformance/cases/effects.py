@@ -346,7 +346,7 @@ UNKNOWN: Mapping[str, str] = {
     STRATEGY: model.UNKNOWN_SHEDDER,
     PLACEMENT: model.UNKNOWN_PLACER,
 }
-"""The part of a broker that counts as running if a setting's class is replaced, by setting."""
+"""For each class setting: the part of a broker that counts as running if the class is replaced."""
 
 
 def parts_in_force(values: Mapping[str, Any], runs: Running) -> frozenset[str]:

@@ -73,9 +73,10 @@ TAKES_SETTINGS = "pulsar:"
 
 
 def with_project_options(files: Sequence[str], words: Sequence[str]) -> list[str]:
-    """Return the command line `words` with the options of the project file that it does not set.
+    """Return the command line `words`, completed with options from the project file.
 
-    Errors: `UserError` for several project files, an unknown key or an invalid value.
+    Options that the command line overrides are not added. Errors: `UserError` for several project
+    files, an unknown key or an invalid value.
     """
     if len(files) > 1:
         raise UserError(f"{' and '.join(files)} both contain options; keep them in one file")

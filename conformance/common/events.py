@@ -96,7 +96,7 @@ class Verdict:
 
     @property
     def by_example(self) -> bool:
-        """True if the failure is a wrong answer to a worked example that no check rejects."""
+        """True if the failure is a wrong answer to a worked example, but no check rejects it."""
         return self.failure is not None and self.failure.size.startswith(EXAMPLE_PREFIX)
 
     @property

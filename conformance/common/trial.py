@@ -109,7 +109,7 @@ class Trial:
 
     @property
     def size(self) -> str:
-        """The number of questions if several, and the size of the first case: "1 broker"."""
+        """The number of questions if several, and the size of the first case, as in "1 broker"."""
         case = self.questions[0].case
         asked = len(self.before) + len(self.questions)
         counts = {"cases": asked if asked > 1 else 0}

@@ -61,7 +61,7 @@ class Pair(NamedTuple):
         return self._reduce_difference(differences[0], lambda _difference: True)
 
     def breaches(self, difference: Difference, place: int) -> Iterator[specs.Rule]:
-        """Yield the rules that side `place` violates, unless they presuppose one of the others."""
+        """Yield the rules that side `place` violates, unless they presuppose a violated rule."""
         subject = self[place]
         for rule in specs.load().rules_of(subject.resolved.profile):
             asked = difference.trial.operation in rule.operations and rule.untestable is None
@@ -204,7 +204,7 @@ class Causes:
         return some if _predicts(self._turned(some), trial, newer) else unread
 
     def _settings_only_newer_reads(self, trial: Trial, answer: Json) -> Iterator[Factor]:
-        """Yield the settings that only the newer release has and on which its answer depends."""
+        """Yield the settings that only the newer release has and that affect its answer."""
         older, newer = self._versions
         for name in trial.questions[0].case.get("settings", {}):
             if is_known(name, newer) and not is_known(name, older):

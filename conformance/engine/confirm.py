@@ -167,7 +167,7 @@ class Confirmer:
                 yield file, fault
 
     def _small(self, applied: AppliedRule, fault: Fault) -> Fault:
-        """Return the fault of the smallest trial, or sequence of questions, that fails this way."""
+        """Return a fault of the same kind with the smallest trial or question sequence found."""
 
         from pulsar_conformance.conformance.engine.reduce import smallest_case, smallest_unanswered
 

@@ -86,7 +86,7 @@ class JudgedImplementation:
 
     @property
     def outcome_key(self) -> Hashable:
-        """Everything on which an outcome depends besides the rule, the trial and the answers."""
+        """Everything that affects an outcome, except the rule, the trial and the answers."""
         choices = frozenset(self.evaluator.readings.choices.items())
         return self.resolved.profile, choices, self.implementation.neutral
 

@@ -164,7 +164,7 @@ class Plan:
         return self.replay is None and drawn and self.examples >= ENOUGH_EXAMPLES
 
     def chooses(self, rule: str) -> bool:
-        """True if a rule is selected by the patterns and, if there is one, by the campaign."""
+        """True if a rule is selected by the patterns and, in a campaign, also by the campaign."""
         if self.campaign is not None and all(rule != one for _, _, one in self.campaign.found):
             return False
         return not self.rules or any(fnmatchcase(rule, pattern) for pattern in self.rules)

@@ -147,14 +147,14 @@ LONGEST_ANSWER = 400
 """Maximum length of an answer in a failure, in characters; `ask` prints longer answers."""
 
 NOT_CERTAIN = ("undecided", "mixed", "pinned")
-"""How readings are known that the command reproducing a failure must pin.
+"""Values of `How` with which the command that reproduces a failure must pin a reading.
 
 A reading found by answers is also pinned if another alternative, or a combination of alternatives,
 would let the case pass.
 """
 
 KNOWN = ("documented", "declared")
-"""How readings are known that are the same in every run."""
+"""Values of `How` with which a reading is the same in every run."""
 
 SCRIPT = "pulsar-conformance"
 

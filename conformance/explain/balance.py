@@ -209,7 +209,7 @@ def _answer_lines(state: LoadState, settings: Mapping[str, Any]) -> Iterator[str
 
 
 def _namespaces_under_policies(state: LoadState, pairs: Sequence[LoadPair]) -> list[str]:
-    """Return those namespaces with policies from which bundles are unloaded.
+    """Return the namespaces that are under policies and have bundles to unload.
 
     The list is empty if bundles of namespaces with policies may not be unloaded.
     """

@@ -107,7 +107,7 @@ class Applied:
                 units[bundle] = state
 
     def found(self) -> Iterator[tuple[str, State | None, str, Json]]:
-        """Yield each lookup as text, the bundle's final state, the broker asked, and the result."""
+        """Yield each lookup: text, the bundle's final state, the broker asked, and the result."""
         for lookup, found in zip(self.case["lookups"], self.lookups, strict=True):
             bundle, at = lookup["bundle"], lookup["at"]
             state = self.units.get(bundle)

@@ -141,7 +141,7 @@ def _by_each_strategy(random: Random) -> Trial:
 
 @PLACE.check_together("PLACE-19", draws=randoms.map(_by_each_strategy))
 def the_strategy_that_is_set_places(asked: AllAsked, expect: Expect) -> None:
-    """The strategy that is set decides; no broker is chosen that only the other strategy allows."""
+    """The configured strategy places: no broker is chosen that only another strategy allows."""
     for case, answer in asked:
         expect.given(PLACEMENT_STRATEGY in case.settings.given, "a placement strategy is set")
         strategy = placing_strategy(case)

@@ -379,7 +379,7 @@ def _without_aim(random: Random, size: loads.Size, settings: dict[str, Any]) -> 
 
 
 def carried_between(random: Random, low: Carried, high: Carried) -> Carried:
-    """Return traffic between those of two brokers."""
+    """Return messages and bytes per second between the rates of two brokers."""
     return Carried(*(random.uniform(*sorted(two)) for two in zip(low, high, strict=True)))
 
 

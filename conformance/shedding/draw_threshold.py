@@ -262,7 +262,7 @@ def _one_below_the_average(random: Random, size: Size, busy: float, below: float
 
 
 def _one_lower(random: Random, size: Size, busy: float, low: float | None) -> list[float]:
-    """Return nearly equal usages in percent, one lowered: to a share `low`, or by -`low`."""
+    """Return nearly equal usages in percent; one is multiplied by `low`, or `low` < 0 is added."""
     levels, place = _even_usages(random, size, busy), random.randrange(size.brokers)
     if low is not None:
         levels[place] = busy + low if low < 0 else busy * low

@@ -236,7 +236,7 @@ def expect_overload_need(answer: Unloading, broker: Broker, of: str, expect: Exp
 
 
 def has_movable_load(cycle: SheddingCycle, broker: Broker) -> bool:
-    """True if a broker and one of its bundles that may move have messages and bytes."""
+    """True if a broker has messages and bytes, and so has one of its bundles that may move."""
     movable = map(cycle.rates, cycle.movable(broker))
     both = any(rates.messages > 0 and rates.throughput > 0 for rates in movable)
     return both and broker.rates.messages > 0 and broker.rates.throughput > 0

@@ -120,14 +120,14 @@ def _ends(case: SheddingCycle, expect: Expect) -> Ends:
     by_size = sorted(amounts, key=lambda name: amounts[name].size)
     least, *_, most = by_rate
     alike = (least, most) == (by_size[0], by_size[-1])
-    expect.given(alike, "messages and bytes agree on who is most and least loaded")
+    expect.given(alike, "messages and bytes rank the same brokers highest and lowest")
     high, low = amounts[most], amounts[least]
     alone = high.messages > amounts[by_rate[-2]].messages and high.size > amounts[by_size[-2]].size
     expect.given(alone, "one broker is the most loaded")
     usage = {name: usage_of(broker) for name, broker in case.brokers.items()}
     others = [percent for name, percent in usage.items() if name not in (least, most)]
     by_usage = usage[least] < min([*others, usage[most]]) and usage[most] > max([*others, ZERO])
-    expect.given(by_usage, "usage agrees on who is most and least loaded")
+    expect.given(by_usage, "usage ranks the same brokers highest and lowest")
     return Ends(case.brokers[most], case.brokers[least], high, low)
 
 
@@ -391,9 +391,9 @@ def the_most_loaded_broker_unloads_within_the_limits(
     """If the differences exceed the thresholds and the limits leave a bundle to move, one moves."""
     _limits_given(case, expect)
     thresholds = min(map(case.settings.number, (RATE_THRESHOLD, THROUGHPUT_THRESHOLD)))
-    expect.given(thresholds > 0, "no threshold is 0, which may mean that it is not used")
+    expect.given(thresholds > 0, "no threshold is 0, which may disable it")
     number = case.settings.number(MAX_UNLOADED_BUNDLES)
-    expect.given(number == -1 or number >= 1, "the number of bundles allows one")
+    expect.given(number == -1 or number >= 1, "the limit on bundles permits an unload")
     ends = _ends(case, expect)
     fits = partial(_certainly_moves, case, ends=ends, room=_room(case, ends))
     _must_unload(case, ends, fits, answer, expect)

@@ -194,7 +194,7 @@ class Unloading:
     pairs: tuple[tuple[str, str], ...]
     """Source broker and bundle of each unload."""
     to: Mapping[str, str] = field(default_factory=dict)
-    """The destination of each bundle whose unload names one."""
+    """The destination of each bundle; bundles whose unload names no destination are missing."""
 
     def of(self, broker: Broker | str) -> list[str]:
         """Return the bundles unloaded from a broker, in answer order."""

@@ -215,7 +215,7 @@ def a_new_group_is_kept_apart(_case: Story, answer: Scenes, expect: Expect) -> N
 
 @REPLAY.check("ANTI-12", draws=draws.stories(another_group))
 def a_new_group_replaces_the_old(_case: Story, answer: Scenes, expect: Expect) -> None:
-    """A namespace is not placed as if another namespace were still in its former group."""
+    """When a namespace is placed, no other namespace still counts in a group that it has left."""
     for placed in _certain_first_uses(answer):
         groups = {**placed.spread.groups, **placed.former_groups}
         groups[placed.spread.namespace] = str(placed.spread.group)
@@ -224,7 +224,7 @@ def a_new_group_replaces_the_old(_case: Story, answer: Scenes, expect: Expect) -
 
 @REPLAY.check("ANTI-13", draws=draws.stories(other_domains))
 def former_domains_do_not_count(_case: Story, answer: Scenes, expect: Expect) -> None:
-    """A namespace is not placed as if the domains had not changed."""
+    """When a namespace is placed, only the current domains count, not former ones."""
     for placed in _certain_first_uses(answer):
         if placed.former_domains is not None:
             _not_as_if(placed, replace(placed.spread, domains=placed.former_domains), expect)

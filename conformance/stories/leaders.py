@@ -96,7 +96,7 @@ def _in_time(
     what: str,
     expect: Expect,
 ) -> Fraction:
-    """Demand that no write is later than `most` minutes after the last; return the latest time."""
+    """Demand at most `most` minutes between writes; return the time of the latest write."""
     for minute in (*written, clock):
         expect.reached(minute > last)
         allowed = f"{what} within {plain(most)} minutes"

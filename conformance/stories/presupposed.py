@@ -1,4 +1,4 @@
-"""Questions about single moments of a story, for the rules that rules about stories presuppose.
+"""Questions about single moments of a story; they test rules that rules about stories presuppose.
 
 A balancer that never sheds, for example, violates a rule about a single moment and therefore fails
 in every story. Its answers to these questions show which rule it violates, so that its failures in
@@ -45,7 +45,7 @@ def moment_questions(
     defaults: Mapping[str, Any],
     readings: Readings,
 ) -> list[Question]:
-    """Return questions, by the operations of a rule, about the latest moments of a story."""
+    """Return questions about the latest moments of a story, for the operations of a rule."""
     makers = [MAKERS[operation] for operation in rule.operations if operation in MAKERS]
     settings = Settings(question.case["settings"], defaults)
     try:

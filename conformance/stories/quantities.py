@@ -1,4 +1,4 @@
-"""Quantities of stories: the load of brokers that answers name as owners, and times of changes."""
+"""Quantities of stories: times of changes, and the load of brokers that own topics in an answer."""
 
 from __future__ import annotations
 
