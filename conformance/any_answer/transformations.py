@@ -87,7 +87,7 @@ class Transformation:
     adds: bool = False
     """True if the transformation adds many entries, so that cases take longer."""
     first_name: str = ""
-    """The first replacement name; renamed cases contain it, up to its last character."""
+    """The first replacement name; a name in each renamed case begins with it. Empty if none."""
 
     def copy(self, question: Question) -> Question:
         """Return a question with a transformed deep copy of the case."""

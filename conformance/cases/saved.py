@@ -214,7 +214,7 @@ class ProvidedQuestions:
     profile: str | None = None
     readings: Mapping[str, str] = field(default_factory=dict)
     ways: Mapping[str, str] = field(default_factory=dict)
-    """The alternative of each way (`specs/ways.yaml`) in which the version differs."""
+    """Alternatives, by way (`specs/ways.yaml`), in which the version differs from `profile`."""
     settings: str = ""
     """The file with the settings; empty if they are in the file with the questions."""
     version: str = ""

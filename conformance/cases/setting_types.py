@@ -108,7 +108,7 @@ class BadSetting(UserError):
 
 
 class NotParsed(ValueError):
-    """Raised for text that is not a value of a setting's type; the message says what is."""
+    """Raised if text is not a value of a setting's type; the message describes valid text."""
 
 
 def setting_value(name: str, text: str, *, any_range: bool = False) -> Any:

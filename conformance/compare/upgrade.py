@@ -86,7 +86,7 @@ def later_releases(found: SettingsRead, to: str | None) -> tuple[str, ...]:
 def version_to_compare(later: tuple[str, ...], to: str | None) -> str:
     """Return the version to compare with: `to` if it is a full version, else the last of `later`.
 
-    A milestone suffix is removed from the last of `later`. Empty if no version is later.
+    A milestone suffix is removed from the last of `later`. Empty if there is nothing to compare.
     """
     if to and (to.count(".") > 1 or not later):
         return to
