@@ -126,7 +126,7 @@ def _in_force(found: SettingsRead) -> dict[str, tuple[Any, Any]]:
 
 
 def _odd(found: SettingsRead) -> dict[str, str]:
-    """Return why a setting in force probably has a mistaken value, for each such setting."""
+    """Return the settings in force whose values are probably mistakes, each with the reason."""
     from pulsar_conformance.conformance.cases.setting_types import why_odd_value
 
     parts, in_force = found.parts(), _in_force(found)

@@ -12,7 +12,7 @@ AN_ANSWER = "an answer"
 """Text of `Failure.allowed` for a case that the implementation did not answer."""
 
 ANSWERING = "ANSWER-05"
-"""ID of the rule that every legal case must be answered."""
+"""ID of the rule that requires an answer to every legal case."""
 
 EXAMPLE_PREFIX = "worked example "
 """Beginning of `Failure.size` for a worked example; the example's ID follows."""

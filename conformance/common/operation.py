@@ -85,7 +85,7 @@ class Operation(Generic[Case, Answer]):
     It is called for a refusal only if `refusable`. Errors: `Violated`, `NotReached`.
     """
     matches: Callable[[Json, Json], bool]
-    """Predicate: true if the second answer agrees with the first, a worked-out answer."""
+    """Predicate: true if the second answer agrees with the first, which was worked out by hand."""
     examples: tuple[Json, ...]
     """Small valid cases, with different answers if possible."""
     legal: Legality = legal_by_schema

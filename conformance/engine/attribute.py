@@ -69,7 +69,7 @@ class PresupposedCheck:
 
 
 def presupposed_checks(applied: AppliedRule, fault: Fault) -> Iterator[PresupposedCheck]:
-    """Yield trials that test the presupposed rules of a fault's rule, in their order there."""
+    """Yield trials that test the presupposed rules of a fault's rule, rule by rule."""
     judged = applied.judged
     for name in applied.rule.presupposes:
         rule = specs.load().rules[name]

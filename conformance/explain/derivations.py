@@ -83,13 +83,13 @@ class ExplainOptions:
     trials: Mapping[str, Trial] = field(default_factory=dict)
     """For some profiles: the trial about the same cluster in the form that the profile needs."""
     newer_names: Mapping[str, str] = field(default_factory=dict)
-    """The newer name of each setting for which the user gave that name."""
+    """The newer names that the user wrote for settings, by setting."""
     sweep: str | None = None
     """A setting and the values for which decisions are compared."""
 
     @property
     def named(self) -> Mapping[str, str]:
-        """The name by which the user gave each setting, by documented name."""
+        """The name that the user wrote for each given setting, by documented name."""
         return {name: self.newer_names.get(name, name) for name in self.settings}
 
 

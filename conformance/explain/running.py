@@ -154,7 +154,7 @@ def _concerns_a_manager(operation: str, case: Any) -> bool:
 def _other_manager(
     operation: str, case: Mapping[str, Any], runs: Running | None = None, *, released: bool = True
 ) -> str:
-    """Return the manager that runs or is set if the question is not about it; else ""."""
+    """Return the running or selected manager if the question does not apply to it, else ""."""
     settings = case["settings"]
     own = runs if runs and runs.manager == EXTENSIBLE else None
     manager = own.manager if own else manager_by_settings(settings)
