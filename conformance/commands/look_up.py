@@ -117,7 +117,7 @@ def _labelled_properties(
     yield "level", rule.level
     own = known.sources_in(profile, rule) if profile else ()
     if profile and rule.sources and not own:
-        yield "", f"no document of {profile} has a sentence for it, but earlier ones:"
+        yield "", f"no document of {profile} states it; earlier documents do:"
     for source in own or rule.sources:
         yield "source", _place(source)
         yield "", known.documents[source.document].url
@@ -136,7 +136,7 @@ def _labelled_properties(
     without = [one for one in judging if _is_without_reading(known, rule, one)]
     yield "profiles", ", ".join(one for one in judging if one not in without)
     if without:
-        yield "", f"{enumerated(without)} does not allow {follows}, so that nobody is judged"
+        yield "", f"{enumerated(without)} does not allow {follows}, so nobody is judged by it"
     from pulsar_conformance import fixtures  # slow to import, and only used here
 
     for example in fixtures.examples():
@@ -165,8 +165,8 @@ def _where_faults_count(rule: Rule, presupposed: Rule) -> str:
     if not set(presupposed.operations).isdisjoint(rule.operations):
         return told
     asked = " or ".join(presupposed.operations)
-    plugged = ", as a plug-in does not" if presupposed.area == "USAGE" else ""
-    other = f"if an implementation does not offer {asked}{plugged}"
+    plug_ins = ", such as a plug-in," if presupposed.area == "USAGE" else ""
+    other = f"if an implementation{plug_ins} does not offer {asked}"
     return f"{told}, but against {rule.id} {other}"
 
 

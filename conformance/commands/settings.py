@@ -287,7 +287,10 @@ def _sections(found: SettingsRead, to: str | None, every: bool) -> Iterator[Sect
     title = f"not set, so that the default of Pulsar {release} {but}"
     yield (title, defaults) if every else (f"{title}: {count} (--all lists them)", [])
     if found.others:
-        yield f"not listed: {counted(found.others, 'name')} of no setting of load balancing", []
+        yield (
+            f"not listed: {counted(found.others, 'name')} that no balancing setting has",
+            [],
+        )
 
 
 def _rows(some: Iterable[Unused]) -> list[str]:

@@ -367,7 +367,7 @@ def _reading_sentences(example: Example, profile: str) -> Iterator[str]:
         places = dict.fromkeys(f"{one.document} § {one.section}" for one in taken.sources)
         why = f"; {closed}" if closed else ""
         sense = f"{reading.question} {taken.meaning} The rules below are meant in this sense."
-        yield f"{holds}, as one may read {enumerated([*places])}{why}. {sense}"
+        yield f"{holds}, a possible reading of {enumerated([*places])}{why}. {sense}"
 
 
 def _possible_answers(

@@ -156,7 +156,7 @@ def test_a_rule_is_shown_with_the_sources_of_a_profile_and_their_addresses(said,
     assert "load-balance-3.0" not in text
     text = "\n".join(said("rule", "OVERLOAD-02", "--judge-by", "documented-5.0"))
     text = " ".join(text.split())
-    assert "no document of documented-5.0 has a sentence for it, but earlier ones:" in text
+    assert "no document of documented-5.0 states it; earlier documents do:" in text
     assert "source load-balance-3.0 §" in text
     assert main(["rule", "OVERLOAD-02", "--judge-by", "documented-2.4"]) == 2
     assert "documented-2.4 does not have the rule OVERLOAD-02" in capsys.readouterr().err
@@ -165,7 +165,7 @@ def test_a_rule_is_shown_with_the_sources_of_a_profile_and_their_addresses(said,
 def test_a_profile_that_does_not_allow_what_a_rule_judges_is_named(said):
     text = " ".join("\n".join(said("rule", "SHED-08")).split())
     assert "profiles documented-3.0, documented-2.10, documented-4.0, documented-4.2, rel" in text
-    assert "documented-5.0 does not allow overload-scope=all, so that nobody is judged" in text
+    assert "documented-5.0 does not allow overload-scope=all, so nobody is judged by it" in text
 
 
 def test_rules_are_found_by_a_word_of_their_texts(said, capsys):
@@ -188,7 +188,7 @@ def test_a_setting_without_a_documented_default_has_that_of_released_pulsar(said
             "presupposed USAGE-01 is broken by cluster-2.10.5, cluster-3.0.7, cluster-4.0.7, "
             "cluster-4.2.4, pulsar-2.10.5, pulsar-3.0.7, pulsar-4.0.7, pulsar-4.2.4, "
             "pulsar-5.0.0-M1; a case that breaks both rules counts against USAGE-01, but against "
-            "OVERLOAD-02 if an implementation does not offer usage.max, as a plug-in does not",
+            "OVERLOAD-02 if an implementation, such as a plug-in, does not offer usage.max",
         ),
         (
             "OVERLOAD-02",
