@@ -104,11 +104,11 @@ def permitted_values(profile: str, reading: str) -> tuple[str, ...]:
 
 
 def holds_example(example: Example, profile: str) -> bool:
-    """True if a profile judges a rule of the example and its model gives an allowed answer.
+    """True if a profile judges a rule of the example, and the profile's model gives an allowed
+    answer.
 
-    A release's profile judges only the rules that name it. The profile's defaults and readings
-    apply unless the example gives others. False if the profile does not permit a reading of the
-    example.
+    A release's profile judges only rules that name the profile. Its defaults and readings apply
+    unless the example gives others. False if the profile does not permit a reading of the example.
     """
     known = load()
     judged = {rule.id for rule in known.rules_of(profile)}

@@ -211,7 +211,9 @@ def _settings(changed: Sequence[Json]) -> Iterator[str]:
 
 
 Row = tuple[str, str, str]
-"""A difference between two releases, and what each of them does."""
+"""A difference between two releases, the older release's behavior, and the newer release's
+behavior.
+"""
 
 
 def _causes(changes: Iterable[Json]) -> dict[Row, dict[str, None]]:

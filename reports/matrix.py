@@ -22,7 +22,8 @@ DEVIATIONS = f"../../{DEVIATIONS_FOLDER.as_posix()}"
 
 BROKEN = "known_deviation"
 WORDS = {"pass": "kept", "not_applicable": "-", "unexercised": "not reached"}
-"""Words that stand for some verdicts; `-` also stands for rules of other documents."""
+"""Words for some verdicts in the table. `-` also marks rules that are not in a release's documents.
+"""
 
 INTRODUCTION = """# Which rules each release breaks
 

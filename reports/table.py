@@ -297,8 +297,8 @@ def _absent(names: Mapping[ImplementationKey, str], verdicts: Iterable[Line]) ->
 def _other_verdicts(
     names: Mapping[ImplementationKey, str], profiles: Sequence[str], verdicts: Sequence[Line]
 ) -> Iterator[str]:
-    """Yield lines about each verdict other than a pass, and about rules that are not judged because
-    a reading is assumed, in areas with other verdicts.
+    """Yield lines about each verdict other than a pass. In areas with judged rules, also yield
+    lines about rules that are not judged because a reading is assumed.
 
     Rules with equal reasons share a line, except deviations.
     """
@@ -337,7 +337,9 @@ def _reason(line: Line) -> str:
 
 
 def _neutral(run: Line) -> Iterator[str]:
-    """Yield the neutralized settings of each implementation; only the stream has the reasons."""
+    """Yield lines on the neutralized settings of each implementation, without the reasons, which
+    only the stream has.
+    """
     told = {one["name"]: one.get("neutral", {}) for one in run["implementations"]}
     for implementation, settings in told.items():
         if settings:

@@ -60,8 +60,8 @@ def _ownership_changes(
     """Yield an unload for each bundle that left its owner, then an assignment for each bundle that
     has a new owner.
 
-    `had` gives each bundle's previous owner; if a bundle was split, it contains the parts instead
-    of the bundle. The record of an unload gives its cause.
+    `had` maps each bundle to its previous owner, with the parts of a split bundle in place of the
+    bundle. The record of an unload gives the cause of the unload.
     """
     has = now.owner_by_bundle()
     released = [bundle for bundle, broker in sorted(had.items()) if has.get(bundle) != broker]
@@ -108,7 +108,7 @@ def possibly_stopping_brokers(entries: list[Entry], now: ObservedState) -> set[s
 
 
 def unexplained_bundles(entries: list[Entry], now: ObservedState) -> set[str]:
-    """Return the bundles for whose unload a later observation may still reveal the cause.
+    """Return the unloaded bundles whose cause of unload may become known from a later observation.
 
     Under the modular manager, the leader may count a bundle as shed only some time after the
     unload. Until then, the recorded cause of the unload is `admin`.
@@ -118,7 +118,7 @@ def unexplained_bundles(entries: list[Entry], now: ObservedState) -> set[str]:
 
 
 def attribute_to_shutdown(entries: list[Entry], now: ObservedState) -> None:
-    """Set the cause of unexplained unloads to shutdown if their broker has left the cluster by
+    """Set the cause of unexplained unloads to `shutdown` if their broker has left the cluster by
     `now`.
     """
     for entry in filter(_is_unexplained, entries):
@@ -127,8 +127,8 @@ def attribute_to_shutdown(entries: list[Entry], now: ObservedState) -> None:
 
 
 def attribute_to_shedding(entries: list[Entry], shed: float) -> None:
-    """Set the cause of unexplained unloads by the number of bundles that the leader newly counted
-    as shed.
+    """Set the cause of unexplained unloads from `shed`, the number of bundles that the leader newly
+    counted as shed.
 
     The cause is `shedding` if `shed` equals the number of unexplained unloads, and otherwise
     `unknown`. If `shed` is not above 0, nothing changes.
@@ -140,8 +140,8 @@ def attribute_to_shedding(entries: list[Entry], shed: float) -> None:
 
 
 def count_newly_shed(before: ObservedState, now: ObservedState, entries: list[Entry]) -> float:
-    """Return how many bundles the leader counted as shed since `before`, less those that `entries`
-    already explain.
+    """Return the number of bundles that the leader counted as shed since `before`, without the
+    unloads in `entries` that already have the cause `shedding`.
 
     A leader counts the bundles of a cycle after the cycle's last unload, so an unload may be
     observed before it is counted.
@@ -153,7 +153,7 @@ def count_newly_shed(before: ObservedState, now: ObservedState, entries: list[En
 
 
 def mark_causes_unknown(entries: list[Entry]) -> None:
-    """Set the cause of unloads that are still unexplained to unknown."""
+    """Set the cause of unexplained unloads to `unknown`."""
     for entry in filter(_is_unexplained, entries):
         entry["cause"] = "unknown"
 

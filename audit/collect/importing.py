@@ -23,10 +23,10 @@ Timed = tuple[datetime, Entry]
 
 
 def imported_cluster(found: ImportedData) -> str:
-    """Return the name of the cluster in the sources; empty if they name none.
+    """Return the name of the cluster that the sources describe; empty if they name no cluster.
 
-    Errors: `BadSource` if they name several: a history of several clusters would mix their brokers
-    and bundles.
+    Errors: `BadSource` if the sources name several clusters: their brokers and bundles would be
+    mixed in one history.
     """
     named = found.clusters - {""}
     if len(named) > 1:

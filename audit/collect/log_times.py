@@ -16,20 +16,20 @@ CLOCK = re.compile(
     r"(?:(?<![\d:])|(?<=\d{4}:))(\d\d:\d\d:\d\d(?:[.,]\d+)?)(?:\b(?!:)|(?=Z\b))"
     r"(Z|[+-]\d\d(?::?\d\d)?(?!\d))?"
 )
-"""Matches a time, with its zone, without a date."""
+"""Matches a time of day, with a zone if it has one, but without a date."""
 
 SHORT_CLOCK = re.compile(r"(?<![\w:.])\d{1,2}:[0-5]\d\b(?!\.?\d)")
-"""Matches a time without seconds, or the start of a time with an hour of one digit."""
+"""Matches a time without seconds, or the start of a time whose hour has only one digit."""
 
 MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 MONTH_AND_DAY = re.compile(rf"(?:<\d+>)?({'|'.join(MONTHS)}) +(\d{{1,2}}) +")
-"""Matches the start of a line of syslog: its month and day, without a year."""
+"""Matches the month and the day, without a year, at the start of a syslog line."""
 
 NO_DATE = re.compile(r"\[\d{1,7}\]|\b(?:\d+\.){3}\d+(?::\d+)?|^<\d+>")
-"""Matches numbers before a time that are not of a date: process IDs, addresses, priorities."""
+"""Matches numbers before a time that are no part of a date: process IDs, addresses, priorities."""
 
 DATE_BEFORE = re.compile(r"(?:^|[\s\[\](){}<>\"'=|,])(?:[IWEF]\d{4}\b|\d)")
-"""Matches the start of a part of a date before a time; letters and four digits are of glog."""
+"""Matches a possible date before a time: a number, or a letter and four digits, as glog writes."""
 
 DATE_AFTER = re.compile(
     r"[\s,]*(?:(?:UTC|GMT|[A-Z]{1,3}T|[+-]\d\d:?\d\d)\s+)?(?:"
@@ -41,13 +41,15 @@ DATE_AFTER = re.compile(
 ISO_DATE = re.compile(r"\d{4}-\d\d-\d\d[T ]")
 
 LARGEST_GAP = timedelta(days=31)
-"""Maximum time between two successive lines without a year, so that it is clear."""
+"""Maximum time between two successive lines without a year. After a longer gap, the year of the
+second line is unclear.
+"""
 
 READ_TIMES = (
     "a time is read in the form 2026-11-20T10:06:01Z, with seconds, at the start of a line or in a "
     "field such as timestamp, or in milliseconds since 1970"
 )
-"""Text on which times of log lines can be read."""
+"""Text for users that names the formats in which the time of a log line can be read."""
 
 
 class LogTimes:
@@ -81,9 +83,9 @@ class LogTimes:
         return time_of(f"{self._day:%Y-%m-%d}T{clock[1]}{clock[2] or ''}")
 
     def why_refused(self, line: LogLine) -> str:
-        """Return why a log with this line, whose time cannot be read, is not to be imported.
+        """Return why a log cannot be imported if it contains this line, whose time cannot be read.
 
-        Empty if the line may be left out.
+        Empty if the log can be imported without the line.
         """
         head = _head(line)
         clock = CLOCK.search(head)
@@ -101,7 +103,7 @@ class LogTimes:
     def _in_year(self, named: re.Match[str]) -> datetime | None:
         """Return the day of a line that names its month and day; None if its year is unclear.
 
-        The first of these lines must be of the date that the user gave.
+        The first such line must be from the date that the user gave.
         """
         assert self._day
         gap = LARGEST_GAP if self._has_months else timedelta(0)
@@ -114,7 +116,7 @@ class LogTimes:
         return None
 
     def _why_unclear(self, written: str) -> str:
-        """Return why the year of a line that names its month and day is not known."""
+        """Return why the year is unknown for a line that names only its month and day."""
         if self._given is None:
             return f"'{written}' has no year; give the date of the first line with --date"
         if not self._has_months:
@@ -133,13 +135,13 @@ def _head(line: LogLine) -> str:
 
 
 def _month_and_day(head: str, clock: re.Match[str]) -> re.Match[str] | None:
-    """Return the month and the day before a time; None unless they are its whole date."""
+    """Return the month and the day before a time; None if the date is missing or different."""
     named = MONTH_AND_DAY.fullmatch(head[: clock.start()])
     return None if _after(head, clock) else named
 
 
 def _after(head: str, clock: re.Match[str]) -> re.Match[str] | None:
-    """Return what follows a time and changes its meaning: a date, or one of two halves of a day."""
+    """Return the date, AM or PM that follows a time and changes its meaning; None without any."""
     return HALF_DAY.match(head, clock.end()) or DATE_AFTER.match(head, clock.end())
 
 

@@ -24,9 +24,7 @@ IMPORT_HINT = "give load reports, results of Prometheus range queries, broker lo
 
 
 class WrittenLine(NamedTuple):
-    """A kind of log line that names a bundle and its broker, in the two forms that releases
-    write.
-    """
+    """A kind of log line that names a bundle and its broker. Releases write it in two forms."""
 
     pattern: re.Pattern[str]
     """Pattern of a line with both names in its text; its groups are the bundle and the broker."""

@@ -17,14 +17,16 @@ broker's name.
 """
 
 MAX_LISTED_NAMES = 3
-"""Maximum number of names that a note lists. If there are more, it says how many more."""
+"""Maximum number of names that a note lists. If there are more, the note gives the number of the
+others.
+"""
 
 
 def with_single_names(found: ImportedData) -> ImportedData:
     """Return the data with a single name for each broker: the name under which it reports.
 
     If a broker reports under several names, and its address is one of them, the address becomes its
-    name. An address that several brokers give identifies none of them.
+    name. An address in the reports of several brokers is not used as a name.
     """
     reports = [(broker, report) for _, broker, report in found.reports]
     reports += [
@@ -41,7 +43,7 @@ def with_single_names(found: ImportedData) -> ImportedData:
 
 
 def _names_by_address(reports: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[str, str]:
-    """Return each broker's single name, by each name that it replaces."""
+    """Return the single name of a broker for each of its names that is replaced."""
     reporting: defaultdict[str, set[str]] = defaultdict(set)
     known = set[str]()
     for broker, report in reports:

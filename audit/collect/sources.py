@@ -53,9 +53,9 @@ class ImportedData:
 
     reports: list[tuple[datetime, str, Json]] = field(default_factory=list)
     shed_by_sample_time: dict[datetime, float | None] = field(default_factory=dict)
-    """Number of shed bundles (None if unknown), by the times at which metrics show all brokers."""
+    """Number of bundles shed by the times at which metrics show all brokers; None if unknown."""
     split: dict[datetime, float] = field(default_factory=dict)
-    """Number of bundles that the leader had split so far, by time of the sample."""
+    """Number of bundles that the leader had split so far, by time."""
     records: list[tuple[datetime, Entry]] = field(default_factory=list)
     """Records from histories, logs and bundle data, each with its time."""
     logged: list[datetime] = field(default_factory=list)
@@ -381,9 +381,9 @@ HALF_DAY = re.compile(r"\s*[ap]\.?m\b", re.IGNORECASE)
 
 
 def time_of(text: str) -> datetime | None:
-    """Return the first date and time in a text; None if there is none, or it is of 12 hours.
+    """Return the first date and time in a text; None without one, or if the time has AM or PM.
 
-    A time without a zone is in UTC. A text that is an integer is milliseconds since 1970.
+    A time without a zone is taken as UTC, and an integer as milliseconds since 1970.
     """
     if re.fullmatch(r"\d{12,14}", text.strip()):
         return datetime.fromtimestamp(int(text) / 1000, UTC)

@@ -201,9 +201,9 @@ def _check_options(args: argparse.Namespace) -> None:
 
 
 def _read_settings(file: str | None, profile: str | None) -> SettingsRead:
-    """Return the settings in `file`, to compare with those of the history; none without a file.
+    """Return the settings in `file`, to compare with the history's settings; none without a file.
 
-    Errors: `BadSetting`, also if none of the settings is documented.
+    Errors: `BadSetting`, for example if the file has no documented setting.
     """
     if file is None:
         return NOTHING_READ

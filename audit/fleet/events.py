@@ -50,7 +50,7 @@ class Events:
 
     restarts: tuple[Restart, ...]
     leaders: Mapping[int, int]
-    """Broker that becomes leader, by the first period of its term; that period has no cycle."""
+    """Broker that becomes leader, by the first period of its term. No cycle runs in this period."""
     splits: Mapping[int, int]
     """Period of the split, by bundle. Bundles that are never split are missing."""
     unloads_by_hand: Mapping[int, int]

@@ -132,7 +132,9 @@ class RebuildTimes:
         return rows.where(self._is_rewritten() & ~covered)
 
     def covers_day(self) -> Column:
-        """True if a row's day is the day from which its cluster is rebuilt, or a later day."""
+        """Return a column: true if a row's day is on or after the day from which its cluster is
+        rebuilt.
+        """
         return F.col(DAY) >= F.to_date(self.time_column())
 
     def _is_rewritten(self) -> Column:

@@ -107,10 +107,12 @@ def read_lines(
 ) -> DataFrame:
     """Return the columns `file`, `line` and `damage` of all lines.
 
-    If content is lost, a row gives the reason in `damage`. A line may contain any bytes. Compressed
-    files and Parquet files are checked for damage one by one. With `whole`, this check is left out
-    for Parquet files if Spark can open all of them, and for compressed files if this function first
-    finds all of them small and intact. `files` are the paths of the files to read, or None for all.
+    If content is lost, a row gives the reason in `damage`. A line may contain any bytes. `files`
+    are the paths of the files to read, or None for all.
+
+    Compressed files and Parquet files are checked for damage one by one. With `whole`, Spark reads
+    them without this check if they are probably intact: Parquet files if Spark can open all of
+    them, and compressed files if this process has found all of them small and intact.
     """
     wanted = None if files is None else set(files)
     every = {one.file: kind for one, kind in found.kinds.items()}
@@ -131,7 +133,7 @@ def read_lines(
 
 LINES = "file string, line string, damage string"
 MAX_INSPECTED_BYTES_IN_ALL = 1 << 20
-"""Total size in bytes of compressed files above which this process does not check them for damage.
+"""Maximum total size in bytes of compressed files that this process itself checks for damage.
 
 The check decompresses the files. If it finds all of them intact, Spark reads them.
 """

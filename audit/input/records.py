@@ -17,7 +17,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 REPORTED_BY = ("load_report", "load_data", "leader")
-"""Kinds of records of which a broker can have only one at any time."""
+"""Kinds of records of which a broker can write only one at a given time."""
 
 IDENTIFYING_COLUMNS = ("cluster", "day", "part", "kind", "at", "who", "bundle", "name", "alone")
 """Columns that identify a record. The first three also determine which Spark task handles the

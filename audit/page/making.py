@@ -18,16 +18,15 @@ from pulsar_conformance.conformance.explain.focus import Focus
 PAGE = "audit.html"
 
 MAX_CASE_BYTES, MAX_TEXT_LENGTH = 200_000, 300_000
-"""Maximum size in bytes of a case whose arithmetic is shown on the page.
-
-The second number is the total length above which no further arithmetic is added.
+"""Maximum size in bytes of a case whose arithmetic is shown on the page, and number of characters
+of shown arithmetic after which no more is added.
 """
 
 
 def page_content(tables: series.Tables, plan: AuditPlan, output: str) -> dict[str, Any] | None:
     """Return the data for the page; None if the output is not on a local disk.
 
-    All of it is of the plan's period.
+    All data are from the plan's period.
     """
     if not Path(output).is_dir():
         return None

@@ -21,25 +21,24 @@ Json = dict[str, Any]
 Tables = Mapping[str, DataFrame]
 
 MAX_CLUSTERS = 6
-"""Maximum number of clusters with charts. Those with the most faults come first, then those with
-the most unloads.
+"""Maximum number of clusters with charts. The clusters with the most faults come first, then the
+clusters with the most unloads.
 """
 
 MAX_LINE_POINTS = 300
-"""Maximum number of points of a line. If there are more cycles, each point is the maximum of
-several cycles.
+"""Maximum number of points of a line. If there are more cycles, each point stands for several
+cycles.
 """
 
 MAX_PAGE_POINTS = 60_000
 """Maximum number of points on a page. The more lines a page has, the fewer points each has."""
 
 MAX_BROKERS = 100
-"""Maximum number of brokers of a cluster that are drawn. Those with the highest usage come
-first.
-"""
+"""Maximum number of brokers of a cluster that are drawn; the most used brokers come first."""
 
 MAX_CLUSTER_MARKS = 1000
-"""Maximum number of marks of events of a cluster; events in cycles with faults come first."""
+"""Maximum number of events that are marked in a cluster; events in cycles with faults come first.
+"""
 
 MAX_PAGE_MARKS = 2000
 """Maximum number of marks on a page."""
@@ -97,7 +96,7 @@ def _smoothing_note(tables: Tables, plan: AuditPlan, cluster: str) -> str:
 
 
 def drawing_limits(brokers: Sequence[int]) -> tuple[int, int]:
-    """Return the number of points per line and of marks per cluster.
+    """Return the maximum number of points per line, and of marks per cluster.
 
     `brokers` gives the number of brokers of each cluster.
     """
@@ -154,7 +153,8 @@ def _usage_lines(tables: Tables, plan: AuditPlan, cluster: str, most: int) -> Js
     """Return the times in seconds since 1970, and for each time the brokers' usage, the average and
     the limit, in percent.
 
-    A time is that of a cycle, or of the first of several cycles if there are more than `most`.
+    Each time is the time of a cycle. If there are more than `most` cycles, several cycles share the
+    time of the first of them.
     """
     mine = F.col("cluster") == cluster
     used = tables["broker_usage"].where(mine & (F.col("moment") == F.col("cycle")))

@@ -319,12 +319,12 @@ def _arithmetic_lines(
 ) -> Generator[str, None, str]:
     """Yield the derivation of a cycle's case, as far as it concerns the bundle or broker.
 
-    It is computed for `moment`. If this is empty, it is computed for the recorded time of the cycle
-    or, if the cycle is not recorded or no report of the bundle or broker was known at that time,
-    for the latest time at which it may have run, just before its first unload.
+    The derivation is for `moment` or, if that is empty, for the recorded time of the cycle. If the
+    cycle is not recorded, or no report of the bundle or broker was known at that time, the
+    derivation is for the latest time at which the cycle may have run, just before its first unload.
 
-    Return how a release's arithmetic differs from the unloads recorded in the cycle `moved`; empty
-    if it does not differ, or if the audit does not judge by a release.
+    After the last line, return how a release's arithmetic differs from the recorded unloads that
+    `moved` selects; empty if it does not differ, or if the audit does not judge by a release.
     """
     made = {**tables, "cycles": tables["cycles"].where(this)}
     moments = cycles.cycle_moments(made, plan)

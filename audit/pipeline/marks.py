@@ -114,7 +114,7 @@ class Marks:
         }
 
     def begin(self, table: str, shards: int = 1) -> None:
-        """Write the mark that shows that the folder is an audit's, before any table is written.
+        """Write the mark of an audit's output into the folder, before any table is written.
 
         Instead of a number of rows, this mark has the number of shards.
         """

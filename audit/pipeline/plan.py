@@ -70,12 +70,16 @@ class AuditPlan:
         return cls(profile, chosen, chosen=tuple(readings or ()), **more)
 
     def alternative_of_way(self, way: str) -> str | None:
-        """Return the release's alternative of a way; None if it is as documented."""
+        """Return the alternative that the release follows in a way of `specs/ways.yaml`; None if it
+        behaves as documented.
+        """
         return specs.load().profiles[self.profile].ways.get(way)
 
     @cached_property
     def columns(self) -> dict[str, Column]:
-        """Cache of columns that tables share; creating one takes hundreds of messages to Java."""
+        """Cache of columns that tables share; to create a column takes hundreds of messages to
+        Java.
+        """
         return {}
 
     @property
@@ -85,7 +89,7 @@ class AuditPlan:
 
     @property
     def released(self) -> bool:
-        """True if the profile is a release, so that no reading is open."""
+        """True if the profile describes a release, for which no reading is open."""
         return self.profile.startswith("released")
 
     @property
@@ -109,8 +113,8 @@ class AuditPlan:
 
     @property
     def amounts_by(self) -> str | None:
-        """The documents by which the table `decisions` has the amounts to shed, if the profile is a
-        release. None if the profile itself is of documents.
+        """The profile of the documents that define the amounts to shed in the table `decisions` if
+        the plan's profile is a release; None if that profile describes documents.
         """
         return _documents_of_release(self.profile)
 
@@ -137,7 +141,7 @@ class AuditPlan:
 
 
 def tables_in_period(tables: GoldTables, plan: AuditPlan) -> GoldTables:
-    """Return the tables, but only those cycles, unloads and other actions that belong to the plan's
+    """Return the tables, with only the cycles, unloads and other actions that belong to the plan's
     period.
 
     An unload belongs to the period of its cycle. Unloads without a cycle, splits and assignments

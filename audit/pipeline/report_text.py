@@ -143,9 +143,9 @@ def _cause_lines(unloads: Json) -> Iterator[str]:
 
 
 def _difference_from_release_lines(often: str, counted_cycles: Json, found: Json) -> Iterator[str]:
-    """Yield lines about the cycles in which a broker unloaded nothing although the release would
-    have unloaded some of its bundles, or the reverse: the number of these cycles, and the first
-    one.
+    """Yield lines about the cycles in which a broker unloaded nothing but the release would have
+    unloaded some of its bundles, or the reverse. `often` gives the number of these cycles, and
+    `counted_cycles` the first of them.
     """
     first = counted_cycles["first"]
     yield from paragraph(f"{often}; no rule of {found['profile']} forbids that", 2, "")
@@ -203,9 +203,9 @@ def _unjudged_lines(found: Json) -> Iterator[str]:
 
 
 def _why_unjudged(strategy: str, profile: str, compared: bool) -> str:
-    """Return text on why a profile judges a strategy only by the rules for every strategy.
+    """Return text on why only the rules for every strategy judge this strategy under a profile.
 
-    With `compared`, the documents of the profile's release are judged by, too.
+    With `compared`, the audit also judges by the documents of the profile's release.
     """
     rest = "and only rules for every strategy are judged"
     known = specs.load()
@@ -308,7 +308,9 @@ def _comparison_lines(asked: Json, profile: str) -> list[str]:
 
 
 def _other_amounts_text(release: str, documents: str) -> str:
-    """Return a text on how a release's amounts differ from those that a comparison computes."""
+    """Return a text on how the amounts that a release sheds differ from the amounts in a
+    comparison, which are computed by `documents`.
+    """
     ways = specs.load().profile(release).ways
     differ = [text for way, text in OTHER_AMOUNTS.items() if way in ways]
     text = f"computed by the amounts of {documents}"
@@ -325,7 +327,9 @@ OTHER_AMOUNTS = {
     "threshold-least": f"ThresholdShedder sheds nothing if that is not more than {MIN_THROUGHPUT}",
     "uniform-share": "UniformLoadShedder moves another share of the difference than half",
 }
-"""Texts on how releases differ from their documents in amounts, by the names of the ways."""
+"""Texts on how the amounts that releases shed differ from the documents, by names in
+`specs/ways.yaml`.
+"""
 
 
 ROWS = {

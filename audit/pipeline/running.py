@@ -28,11 +28,11 @@ PLAN = "plan of "
 """Prefix of the name of a job that plans a table instead of building it."""
 
 AUDIT_MARK = "audit"
-"""Name of a mark that belongs to no table. It shows that the folder is an audit's."""
+"""Name of a mark that belongs to no table, but shows that the folder is the output of an audit."""
 
 SetUp = Callable[[Store, str, bool], None]
-"""A function that configures the session of a store to build the table with this name. The flag is
-true if only a part of the table is built.
+"""A function that configures a store's session to build a table, given the store, the table's name,
+and whether only a part of the table is built.
 """
 
 

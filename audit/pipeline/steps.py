@@ -171,9 +171,10 @@ def _documented_steps(plan: AuditPlan, documented: AuditPlan) -> Iterator[TableS
 
 
 def _documented_plan_tables(plan: AuditPlan, documented: AuditPlan) -> _PlanTables:
-    """Return the `_PlanTables` of the plan that judges by the documents.
+    """Return the `_PlanTables` of `documented`, the plan that judges by the documents.
 
-    The release and its documents share a table if they have the same defaults and readings for it.
+    The release and its documents share a table if they agree in all defaults and readings that
+    affect it.
     """
     same = {plan.readings[name] == documented.readings[name] for name in SHARED_READINGS}
     same |= {_default_of(plan, name) == _default_of(documented, name) for name in SHARED_SETTINGS}

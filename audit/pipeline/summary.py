@@ -266,7 +266,7 @@ def _note_of_difference(found: Json, documents: AuditPlan) -> str:
 
 
 def _first_of_each(groups: GroupedData, evidence: Column) -> DataFrame:
-    """Return the number of cycles of each group, and the time, cluster and evidence of the first
+    """Return, for each group, the number of cycles, and the time, cluster and evidence of its first
     cycle.
     """
     first = F.struct("cycle", "cluster", abridged(evidence, MAX_EVIDENCE_LENGTH).alias("told"))
@@ -286,9 +286,10 @@ def first_faults(
 ) -> list[Json]:
     """Return the first `count` faults of each rule.
 
-    Each has the rule, verdict, cluster, cycle and evidence, the `note` on the open readings that
-    the rule depends on, the rule that it `follows` from, and how many faults of the rule follow
-    from none (`independent`). Among the faults of a rule, those that follow from none come first.
+    Fields: rule, verdict, cluster, cycle, evidence, `note` (on the open readings that the rule
+    depends on), `follows` (the rule whose violation explains the fault, or None) and `independent`
+    (number of the rule's faults with no such explanation). Faults without such an explanation come
+    first.
     """
     root = F.col("follows").isNull()
     of_rule = Window.partitionBy("rule")
@@ -334,9 +335,9 @@ def compare_settings(tables: Tables) -> dict[str, Any]:
     """Return the numbers of unloads under the recorded settings, under the other settings, and
     under both.
 
-    All are computed from the recorded load and owners. An unload under the other settings changes
-    neither. If only those settings unload a bundle, it is therefore unloaded again in every cycle
-    until the history has it on another broker.
+    All numbers are computed from the recorded load and owners, which unloads under the other
+    settings do not change. A bundle that only the other settings unload is therefore counted in
+    every cycle until the history has it on another broker.
     """
     sides = {"recorded": tables["decisions"], "asked": tables[f"{ASKED}decisions"]}
     chosen = {

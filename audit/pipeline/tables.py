@@ -52,8 +52,8 @@ MEMORY = (
 the usage smoothed with its history, and the width of the range of possible smoothed usages. The
 width is `NaN` if the weight of the history is unknown.
 
-`ever_least` and `ever_most` include the usage that former leaders knew. `apart` is the most by
-which the smoothed usage differs if it includes theirs; null without former leaders.
+`ever_least` and `ever_most` include the usage that former leaders knew. `apart` is the maximum
+change of the smoothed usage if that usage is included, too; null without former leaders.
 """
 
 IF_KEPT = "struct<least double, most double, lower double, upper double>"

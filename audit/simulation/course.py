@@ -61,7 +61,7 @@ class SimulatedCycle:
     """
 
     drawn: int = 0
-    """Number of bundles whose new broker the release chooses at random among several."""
+    """Number of bundles for which the release chooses the new broker at random."""
 
     @property
     def compared_usage(self) -> Mapping[str, float]:
@@ -96,7 +96,9 @@ class SimulatedCourse:
     converged, and none of them unloaded a bundle. Always false if the world is not static.
     """
     next_unload: int | None = None
-    """Number of the first cycle after these that would unload a bundle; None if none is known."""
+    """Number of the first cycle after `cycles` in which a bundle would be unloaded; None if
+    unknown.
+    """
 
     @cached_property
     def sheds(self) -> tuple[BundleMove, ...]:

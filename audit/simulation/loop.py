@@ -104,9 +104,9 @@ class Simulation:
     def finish(self, cycles: Sequence[SimulatedCycle], variant: str) -> SimulatedCourse:
         """Return the course of these cycles, which also says whether the cluster has settled.
 
-        In a static world, it has settled if further cycles unload nothing until everything that
-        decisions depend on has converged. To find out, these cycles are simulated, so this
-        simulation cannot be continued afterwards. Errors: those of `run`.
+        In a static world, the cluster has settled if no further cycle unloads a bundle until
+        everything that decisions depend on has converged. The further cycles are simulated to find
+        out, so this simulation cannot be continued afterwards. Errors: those of `run`.
         """
         course = self.course(cycles, variant)
         if not course.world.is_static or not is_quiet(course):
@@ -158,8 +158,8 @@ class Simulation:
         )
 
     def _remembered_cycles(self) -> int:
-        """Return for how many cycles a cycle may affect later decisions by means other than
-        smoothed usage.
+        """Return the number of later cycles whose decisions may depend on a cycle, apart from the
+        effect of its smoothed usage.
         """
         if not self.deciding.remembers:
             return 1
@@ -390,8 +390,8 @@ class Simulation:
         return half, half
 
     def _initial_topics_of_half(self, bundle: SimulatedBundle, cycle: int) -> int:
-        """Return half of a bundle's topics in this cycle, less those that every bundle has gained
-        since cycle 0.
+        """Return half of a bundle's topics in this cycle, less the number of topics that every
+        bundle has gained since cycle 0.
         """
         grown = cycle * self.world.topics_each_cycle
         return (bundle.topics + grown) // 2 - grown

@@ -1,4 +1,4 @@
-"""Reasons why brokers that end over the overload threshold shed nothing."""
+"""Reasons why brokers that are over the overload threshold at the end shed nothing."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ MAX_REASONS = 3
 def overload_lines(
     course: SimulatedCourse, variant: Variant, readings: Mapping[str, str]
 ) -> Iterator[str]:
-    """Yield a line for each broker that ends over the overload threshold and sheds nothing more."""
+    """Yield a line for each broker that is over the overload threshold at the end, but sheds
+    nothing.
+    """
     last, threshold = course.cycles[-1], overload_percentage(course)
     shedding = {move.source for move in last.sheds}
     over = {
@@ -86,8 +88,8 @@ def _steps_of(derived: Derivation, broker: str) -> list[Step] | None:
 
 
 def _weighted(steps: Iterable[Step], usage: float) -> str:
-    """Return a phrase with a broker's weighted usage, which the steps about it give; empty if it
-    equals the broker's `usage` in percent.
+    """Return a phrase with the weighted usage in the steps about a broker; empty if it equals the
+    broker's `usage` in percent.
     """
     for step in steps:
         percent = PERCENT.match(step.text) if step.label.strip() == "usage" else None

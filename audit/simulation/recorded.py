@@ -34,9 +34,9 @@ from pulsar_conformance.specs.errors import why_unreadable
 from pulsar_conformance.specs.text import counted
 
 REPORTS_UNTIL_GONE = 3
-"""A bundle is assumed to be gone if no broker reports it in this many consecutive cycles; a broker,
-if another broker has written this many reports since the missing broker's last report. A bundle
-that was split counts as any other bundle that no broker reports.
+"""Number of missing reports after which a bundle or broker is assumed to be gone. A bundle, even
+one that was split, is gone if no broker reports it in this many consecutive cycles. A broker is
+gone if another broker has written this many reports since the missing broker's last report.
 """
 
 RATIO = (
@@ -44,8 +44,8 @@ RATIO = (
     "100 % if there is one, since use that does not come from traffic distorts it least there"
 )
 TOLERANCE = 0.5
-"""Difference, in percentage points, from which on a note says that the usage of the first cycle is
-not as recorded.
+"""Maximum difference, in percentage points, between simulated and recorded usage in the first
+cycle. A note reports larger differences.
 """
 
 NO_RATES: Rates = (0.0, 0.0, 0.0, 0.0)
@@ -54,8 +54,8 @@ MAX_NAMED = 3
 
 SHEDDING, UNCLEAR_CAUSES = "shedding", ("admin", "unknown")
 MAX_DELAY_OF_SHED = timedelta(seconds=10)
-"""An unload of unclear cause counts as shed if it follows a cycle in less than this time. The cause
-can be unclear because the leader counted the unload later.
+"""Time after a cycle within which an unload of unclear cause counts as shed. The cause can be
+unclear because the leader counted the unload later.
 """
 
 
@@ -216,8 +216,8 @@ def _replayed(
 def _start_note(world: SimulatedWorld, start: Mapping[str, Json]) -> Iterator[str]:
     """Yield a note if the usage of brokers in the first cycle is not as recorded.
 
-    `start` has the reports of the first cycle. Of each broker, the resource is compared that is the
-    busiest according to its report.
+    `start` has the reports of the first cycle. For each broker, the usage of the busiest resource
+    in its report is compared.
     """
     unlike = []
     for broker in world.brokers:
@@ -237,8 +237,8 @@ def _start_note(world: SimulatedWorld, start: Mapping[str, Json]) -> Iterator[st
 
 
 def _report_rank(said: Json) -> tuple[bool, float]:
-    """Return a report's rank. Reports without a resource at 100 % rank higher than the others;
-    among these and among the others, reports with more traffic rank higher.
+    """Return a sort key: reports without a resource at 100 % come after all others, and otherwise
+    reports with more traffic come after reports with less.
     """
     return all(percent_used(said, one) < 100 for one in SCALING), reported_throughput(said)
 

@@ -81,7 +81,7 @@ def _is_used_more(move: BundleMove, usage: Mapping[str, float]) -> bool:
 
 
 def _is_opposite(move: BundleMove, other: BundleMove) -> bool:
-    """True if the other bundle goes the opposite way between the same two brokers."""
+    """True if two moves are between the same two brokers, in opposite directions."""
     return (move.source, move.target) == (other.target, other.source)
 
 
@@ -164,6 +164,6 @@ def loop_faults(course: SimulatedCourse) -> list[LoopFault]:
 
 
 def fault_against(rule: str, course: SimulatedCourse) -> LoopFault | None:
-    """Return a simulation's first violation of a rule; None if it keeps the rule."""
+    """Return a simulation's first violation of a rule; None if there is no violation."""
     faults = list(CHECKS[rule](course))
     return LoopFault(loop_rules()[rule], *faults[0], len(faults)) if faults else None

@@ -22,9 +22,9 @@ ASSUMED = (
 )
 
 TRAFFIC_RATIO = 10
-"""Maximum factor between a broker's ratio of usage to traffic and that of the other brokers. If the
-factor is larger, something other than traffic is assumed to use the resource. Brokers of different
-sizes have ratios that differ by less.
+"""Factor by which a broker's ratio of usage to traffic may exceed the ratio of the other brokers.
+If it is exceeded, something other than traffic is assumed to use the resource, since brokers of
+different sizes have ratios that differ by less.
 """
 
 SCALING = ("cpu", "bandwidthIn", "bandwidthOut")

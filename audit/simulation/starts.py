@@ -83,7 +83,7 @@ def read_start(args: argparse.Namespace) -> Start:
 
 
 def _with_recorded_ways(world: SimulatedWorld) -> SimulatedWorld:
-    """Return a recorded world with the ways of the version in its reports, and notes on them."""
+    """Return a recorded world with the `ways` of its version, and with notes on the version."""
     judged, profile = judged_version(world.version), nearest_profile(world.version)
     told = filter(
         None, (f"Pulsar {world.version} is simulated by {profile}", caveat_text(world.version))

@@ -277,7 +277,9 @@ def sweep(
 
 
 def _why_idle(swept: Variant, variant: Variant, worlds: Sequence[SimulatedWorld]) -> str:
-    """Return why the swept setting has no effect in any world; empty if it has one somewhere."""
+    """Return why the swept setting has no effect in any world; empty if it has an effect in some
+    world.
+    """
     added = swept.settings.keys() - variant.settings.keys()
     idle = [dict(_idle_settings(swept, world, defaults=True)) for world in worlds]
     whys = [next((why for name, why in one.items() if name in added), "") for one in idle]

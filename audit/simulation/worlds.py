@@ -62,8 +62,8 @@ class SimulatedBroker:
 class SimulatedBundle:
     """A bundle with its first owner, its traffic before any factor, and its topics.
 
-    `recorded` are rates by cycle, which replace the world's load function. After the last of them,
-    the rates stay the same.
+    `recorded` are rates by cycle, which replace the world's load function. After the last recorded
+    cycle, the rates stay the same.
     """
 
     name: str

@@ -16,7 +16,7 @@ FRAMES: Mapping[str, int] = {"shortTermData": 10, "longTermData": 1000}
 """Number of samples in each time frame. [DATA-03]"""
 
 SAMPLE, RECORD, LOOK, UNLOAD = range(4)
-"""Order of rows that have equal times.
+"""Order of rows with equal times, by their kind.
 
 A row of kind `LOOK` requests the averages at a time. These include the samples and the leader's
 records of the same time, but not the unloads. A record replaces the samples of the same time.
@@ -26,10 +26,10 @@ records of the same time, but not the unloads. A record replaces the samples of 
 def averages_table(silver: Silver, made: GoldTables, plan: AuditPlan) -> DataFrame:
     """Return the table: averages since the leader's start, or as the leader recorded them.
 
-    A recorded average replaces all earlier samples, and is continued with the later samples. It is
-    ignored once the leader has taken at least as many samples since its start as the continued
-    average includes. The column `documented` has the averages by a release's documents, if these
-    averages differ.
+    A recorded average replaces all earlier samples, and later samples are added to it. Once the
+    leader itself has taken as many samples as the resulting average includes, only the leader's
+    samples count. The column `documented` has the averages by a release's documents, if they
+    differ.
     """
     rows = _timeline(silver, made, plan)
     begun = made["cycles"].select("cluster", "since", "until").distinct()
@@ -82,7 +82,7 @@ def _since_unload(side: str) -> tuple[Column, Column]:
 
     `moved` is the shortest possible time since the last unload that may have started a grace
     period. `surely_moved` is the longest possible time since the last unload that certainly started
-    one. The cycle's own unloads do not count, since they come after its decision.
+    a grace period. The cycle's own unloads do not count, since the cycle decides before them.
     """
     times = {"moved": ("went", F.least), "surely_moved": ("surely", F.greatest)}
     moved, surely = (
@@ -93,7 +93,9 @@ def _since_unload(side: str) -> tuple[Column, Column]:
 
 
 def _before_cycle(name: str) -> Column:
-    """Return the time of the last unload before the cycle's own unloads."""
+    """Return the time of the bundle's last unload before the cycle, given a column of
+    `_with_former`.
+    """
     known = F.col(name)
     return F.when(known["last"] >= F.col("cycle"), known["before"]).otherwise(known["last"])
 
@@ -101,8 +103,8 @@ def _before_cycle(name: str) -> Column:
 def _with_former(went: DataFrame, names: Sequence[str]) -> DataFrame:
     """Return the unloads. Each column in `names`, which has times, becomes a struct of two times.
 
-    `last` is the time of the unload itself, and `before` that of the bundle's previous unload that
-    has a time in this column.
+    `last` is the time of the unload itself. `before` is the time of the bundle's last earlier
+    unload for which the column is not null.
     """
     course = Window.partitionBy("cluster", "bundle").orderBy("at")
     earlier = course.rowsBetween(Window.unboundedPreceding, -1)
@@ -178,8 +180,8 @@ def _minutes_between(later: Column, earlier: Column) -> Column:
 
 
 def _timeline(silver: Silver, made: GoldTables, plan: AuditPlan) -> DataFrame:
-    """Return rows of samples, of the leader's records, of unloads, and of times at which averages
-    are needed. All have the same columns.
+    """Return samples, the leader's records, unloads, and requests for averages, as rows of one
+    table in which `turn` gives the kind of a row.
     """
     moments = cycles.in_period_of(cycles.cycle_moments(made, plan), plan)
     silver = recent.recent_records(silver, moments, plan, max(FRAMES.values()))
@@ -210,13 +212,15 @@ def _timeline(silver: Silver, made: GoldTables, plan: AuditPlan) -> DataFrame:
 
 
 def _sides(plan: AuditPlan) -> Mapping[str, AuditPlan]:
-    """Return the plan and, if it judges by documents as well, their plan, by prefix of columns."""
+    """Return the plan and, if the audit also judges by documents, the documents' plan, by prefix of
+    columns.
+    """
     return {"": plan, **({DOCUMENTED: plan.documents} if plan.documents else {})}
 
 
 def _unloads_starting_grace(silver: Silver, made: GoldTables, plan: AuditPlan) -> DataFrame:
-    """Return the unloads that may start a grace period, with the times of its possible and of its
-    certain start.
+    """Return the unloads that may start a grace period, with the time at which the period may have
+    started and the time at which it certainly started.
     """
     at, first = F.greatest("at", "cycle"), _earliest_decision()  # A record can be late.
     counts = (F.col("cycle").isNotNull() | (F.col("cause") != SHEDDING)) & ~F.col("open")
@@ -237,8 +241,9 @@ def _unloads_starting_grace(silver: Silver, made: GoldTables, plan: AuditPlan) -
 def _unloads_of_former_leaders(
     silver: Silver, made: GoldTables, plan: AuditPlan
 ) -> Iterator[DataFrame]:
-    """Yield the last unload of each bundle before each term whose leader may know it from former
-    terms, as rows at the start of that term. It may start a grace period, but not certainly.
+    """Yield, for each term whose leader may know unloads from former terms, the last unload of each
+    bundle before the term. The rows have the start of the term as their time. Such an unload may
+    have started a grace period, but not certainly.
     """
     for side, judging in _sides(plan).items():
         terms = former_leaders.terms_with_heirs(silver, made, judging)
@@ -280,8 +285,8 @@ def causes_starting_grace(plan: AuditPlan) -> tuple[list[str], list[str]]:
     """Return the causes of unloads that may start a grace period, and the causes that certainly
     start one.
 
-    In a release, an administrator's unload starts none. Under documents, it may start one; under
-    the reading `grace-starts: unload`, it certainly does. [SHED-04, SHED-14]
+    An administrator's unload starts no grace period in a release. It may start one under documents,
+    and certainly does under the reading `grace-starts: unload`. [SHED-04, SHED-14]
     """
     hand = [ADMIN, UNKNOWN]
     if plan.readings["grace-starts"] == "unload":

@@ -20,8 +20,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.window import WindowSpec
 
 QUICK_SECONDS = 10.0
-"""Maximum seconds from a cycle to its first unload without a recorded cause, and from each such
-unload to the next.
+"""Maximum seconds from a cycle to the first unload that it caused, and from each such unload to the
+next, if no cause is recorded.
 """
 
 UNLOADING_SECONDS = 60.0
@@ -297,11 +297,11 @@ def _at_cycles(rows: DataFrame, ran: DataFrame) -> DataFrame:
 
 
 def _was_kept(own: WindowSpec) -> Column:
-    """True if nothing shows the cause of an unload, and the cycle before it was already over.
+    """True if nothing shows the cause of an unload, and the last cycle before the unload was over.
 
     The cycle counts as over if the broker still had the bundle more than `SLOW_CYCLE_SECONDS` after
-    the start of the cycle and after its last unload before this one. `own` is a window over the
-    unloads that follow a cycle.
+    the start of the cycle and after the cycle's previous unload. `own` is a window over the unloads
+    that follow the cycle.
     """
     shed = F.when((F.col("said") == SHEDDING) | F.col("quick"), _unix_seconds("at"))
     last = F.last(shed, ignorenulls=True).over(own.rowsBetween(Window.unboundedPreceding, -1))
@@ -363,7 +363,7 @@ def _certainly(holds: Column) -> Column:
 def _possible_cycles() -> Column:
     """Return the cycles that may have caused an unload, each with `open`.
 
-    If there are none, return a single cycle that is null.
+    If there are no such cycles, return a single null cycle.
     """
     shedding = F.col("cause") == SHEDDING
     ran, due, early = F.col("ran.cycle"), F.col("due.cycle"), F.col("early")

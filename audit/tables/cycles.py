@@ -96,10 +96,11 @@ def with_led(silver: Silver, rows: DataFrame) -> DataFrame:
 
 
 def recorded_days(silver: Silver) -> DataFrame:
-    """Return a row per cluster and day (`of`) with records: `first`, `last`, `reported`, `ran`.
+    """Return a row per cluster and day that has records: `of` (the day), `first`, `last`,
+    `reported`, `ran`.
 
-    `first` and `last` are times of records. `reported` is true if a broker reported, and `ran` if a
-    cycle ran. There are few such rows.
+    `first` and `last` are the times of the first and the last record. `reported` is true if a
+    broker reported, and `ran` if a cycle ran. There are few such rows.
     """
     no = F.lit(False)
     kinds = (
@@ -126,7 +127,8 @@ def cycles_table(silver: Silver, plan: AuditPlan) -> DataFrame:
     """Return the table: cycles with up to three `moments` each.
 
     `logged` is false for assumed cycles. `since` and `until` are the leader's term, `upto` the end
-    of the cycle's unloads, and `doubt` why it cannot be judged. `settings` include the plan's.
+    of the cycle's unloads, and `doubt` the reason why the cycle cannot be judged. `settings`
+    include the plan's settings.
     """
     days = recorded_days(silver)
     begun, counted = leader_terms(silver, days), days.where("ran").select("cluster").distinct()
@@ -283,11 +285,12 @@ def _recorded_cycles(silver: Silver, begun: DataFrame) -> DataFrame:
 
 
 REPEATED_CYCLE_SECONDS = 0.5
-"""Maximum seconds between two records of cycles that count as one cycle in two logs."""
+"""Maximum seconds between the records of the same cycle in two logs."""
 
 
 def _with_reports(silver: Silver, ran: DataFrame) -> DataFrame:
-    """Add the moments at which the leader may have known other reports than at the recorded time.
+    """Add `early` and `later`: moments at which the leader may have known other reports than at the
+    recorded time of the cycle.
 
     Clocks differ, and a report may reach the leader late. If a report is recorded within `MAX_SKEW`
     before the cycle, the cycle is also evaluated `early`, without the report. If a report is
@@ -367,7 +370,8 @@ def _with_moments(silver: Silver, assumed: DataFrame) -> DataFrame:
     """Add the `moments` of assumed cycles.
 
     They are, in this order: the start of the interval, the first unload that shedding may have
-    caused, and the first that it certainly caused or, without one, the end of the interval.
+    caused, and the first unload that shedding certainly caused. If there is no such unload, the
+    third moment is the end of the interval.
     """
     maybe = F.coalesce("cause", F.lit(UNKNOWN)).isin(SHEDDING, UNKNOWN)
     went = silver.actions.where("kind = 'unloaded'").where(maybe)

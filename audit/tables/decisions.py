@@ -1,8 +1,8 @@
 """`decisions`: the documents' decision about each bundle in each cycle, and the actual unloads.
 
-If a release judges, usage and averages are the release's. What is compared with them, and the
-amounts to shed, are still those of its documents, which `why` then names. The minimum throughput of
-an unload does not count: rules about it are judged by the checks alone.
+If the audit judges by a release, usage and averages are computed as the release does. Limits and
+amounts to shed are still computed by its documents, which `why` then names. The minimum throughput
+of an unload is ignored here; only the checks judge the rules about it.
 """
 
 from __future__ import annotations
@@ -54,10 +54,10 @@ COLUMN_TYPES: Mapping[str, str] = {
 
 COLUMNS = ", ".join(f"{name} {type_}" for name, type_ in COLUMN_TYPES.items())
 JUST_BEFORE = 0.9
-"""Maximum seconds by which a grace period may be over before its recorded end.
+"""Maximum seconds by which a grace period may end before its recorded end.
 
-The recorded end follows from the record of an unload. If the unload may have been decided long
-enough before its record, `surely_moved` shows that the grace period may be over, too.
+The recorded end is computed from the record of an unload. If the unload may have been decided even
+earlier, `surely_moved` shows it.
 """
 
 RECORDED = "recorded"
@@ -162,11 +162,12 @@ def decided_table(
 
 
 def _may_be_movable(columns: Sequence[str], readings: Mapping[str, str]) -> Column:
-    """True if an earlier unload keeps the bundle from moving, but may have started no grace period
-    or an earlier one.
+    """True if an earlier unload keeps the bundle from moving, but may have started no grace period,
+    or a grace period that is already over.
 
-    Something other than shedding may have caused the unload. Or the unload was decided before the
-    time in its record, which another clock measured or which is later than the decision.
+    There is no grace period if something other than shedding caused the unload. A grace period ends
+    earlier if the unload was decided before its recorded time: the record may be late, or by
+    another clock.
     """
     if "surely_moved" not in columns:
         return F.lit(False)
@@ -174,8 +175,8 @@ def _may_be_movable(columns: Sequence[str], readings: Mapping[str, str]) -> Colu
 
 
 def _is_at_end_of_grace(columns: Sequence[str]) -> Column:
-    """True if a bundle's grace period ends so close to the moment of the cycle that a difference
-    between clocks decides whether it is over.
+    """True if a bundle's grace period ends so close to the moment of the cycle that it depends on
+    differences between clocks whether it is over.
     """
     if "surely_moved" not in columns:
         return F.lit(False)
@@ -191,7 +192,8 @@ def _is_contested(columns: Sequence[str]) -> Column:
 
 
 def add_unloads(rows: DataFrame, went: DataFrame) -> DataFrame:
-    """Add the unloads to rows of `decided_table`, and fill in columns of unloads without a row.
+    """Add the unloads to rows of `decided_table`, also of bundles without a row, and fill in their
+    columns.
 
     `went` has the rows of `unload_times`.
     """

@@ -20,8 +20,8 @@ TrafficFormat = Callable[[Column], Column]
 """A function that formats traffic with its unit."""
 
 NUMBERS = ("used", "average", "threshold", "need")
-"""Quantities that strategies compare. They are null if the strategy of a row does not
-compare them.
+"""Quantities that strategies compare. A quantity is null in rows whose strategy does not compare
+it.
 """
 
 

@@ -2,7 +2,8 @@
 
 No document says whether a new leader knows what former leaders knew. In a release, a new leader
 knows nothing, but a broker that leads again may know what it knew before: its memory lives as long
-as its process. Terms whose memories may continue each other have the same `whose`.
+as its process. Terms have the same value of `whose` if the memory of one term may continue in the
+other.
 """
 
 from __future__ import annotations
@@ -33,8 +34,9 @@ WIDEST = 100.0
 def leaders_by_term(silver: Silver, made: GoldTables, plan: AuditPlan) -> DataFrame:
     """Return `cluster`, `since`, `until` and `whose` of each term with cycles.
 
-    `whose` is the same for all terms of a cluster under documents. Under a release, it is the
-    leader's name, or the start of the term if the leader is unknown.
+    `whose` is equal for terms of which one may continue the memory of the other. Under documents,
+    these are all terms of a cluster. Under a release, `whose` is the leader's name, or the start of
+    the term if the leader is unknown.
     """
     ran = made.get(f"{ALL_DAYS_PREFIX}cycles", made["cycles"])
     terms = ran.groupBy("cluster", "since").agg(F.max("until").alias("until"))
@@ -51,9 +53,9 @@ def leaders_by_term(silver: Silver, made: GoldTables, plan: AuditPlan) -> DataFr
 
 
 def terms_with_heirs(silver: Silver, made: GoldTables, plan: AuditPlan) -> DataFrame | None:
-    """Return the rows of `leaders_by_term`; None if no term can continue another.
+    """Return the rows of `leaders_by_term`; None if no term can continue the memory of another.
 
-    A small Spark job finds out.
+    A small Spark job finds out whether any term can.
     """
     terms = leaders_by_term(silver, made, plan)
     several = terms.groupBy("cluster", "whose").count().where("count > 1")
@@ -61,12 +63,12 @@ def terms_with_heirs(silver: Silver, made: GoldTables, plan: AuditPlan) -> DataF
 
 
 def with_memory(rows: DataFrame, smooth: Smooth | None) -> DataFrame:
-    """Add `MEMORY_FIELDS` to the column `memory` of rows with a leader's memory in each term, and
-    add the column `ever`: the least and the greatest usage before the cycle that former leaders and
-    the leader itself knew.
+    """Add `MEMORY_FIELDS` to the column `memory`, and add the column `ever`: the least and the
+    greatest usage before the cycle that the leader or a former leader knew.
 
-    The rows have the columns of `usages`, and `whose` if a term may continue another. `smooth`
-    returns the smoothed usage after each cycle; None if it is not known how usage is smoothed.
+    The rows have the columns of `usages`, and `whose` if a term may continue the memory of another.
+    `smooth` returns the smoothed usage after each cycle; it is None if it is not known how usage is
+    smoothed.
     """
     none = F.lit(None).cast("double")
     if "whose" not in rows.columns:
@@ -98,11 +100,11 @@ def _with_fields(rows: DataFrame, fields: dict[str, Column]) -> DataFrame:
 
 
 def _with_distance(rows: DataFrame, smooth: Smooth) -> tuple[DataFrame, Column]:
-    """Return the rows, and a column with the most by which usage smoothed over former terms, too,
-    may differ from usage smoothed over the leader's own term; null if it does not.
+    """Return the rows, and a column with the maximum difference between usage smoothed over the
+    leader's own term only, and usage smoothed over former terms as well; null without a difference.
 
-    At the first cycle of a term, the usage before it may be any that former leaders knew. From then
-    on, the difference fades like all earlier usage.
+    At the first cycle of a term, the earlier usage may be any usage that former leaders knew. In
+    later cycles, the difference fades like all earlier usage.
     """
     key = ["cluster", "broker", "since"]
     term = Window.partitionBy(*key).orderBy("cycle", "moment")

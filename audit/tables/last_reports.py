@@ -17,8 +17,8 @@ PERHAPS, LATE, UNKNOWN, LOST = "perhaps", "late", "unknown", "lost"
 """Values of the column `standing`, which is null if the broker's last report certainly counts.
 
 PERHAPS: the broker may have gone. LATE: it may have gone, because its report is late. UNKNOWN: the
-content of its newest report is unknown. LOST: nothing is known of its load, since its only report
-is quarantined, or since it owns bundles and has not reported yet, by the records.
+content of its newest report is unknown. LOST: nothing is known of its load, because its only report
+is quarantined, or because it owns bundles although no report of it is recorded yet.
 """
 
 REPORT_OVERDUE = "its last report is older than the longest interval"
@@ -145,8 +145,8 @@ last `RHYTHM_INTERVALS` intervals between reports.
 
 
 def _report_gaps() -> Column:
-    """Return the column `gaps`: the seconds between consecutive reports of a broker, the last
-    `RHYTHM_INTERVALS` of them.
+    """Return the column `gaps`: the last `RHYTHM_INTERVALS` intervals between reports of a broker,
+    in seconds.
     """
     course = Window.partitionBy("cluster", "broker").orderBy("at")
     gap = _unix_seconds("at") - F.lag(_unix_seconds("at")).over(course)
@@ -164,8 +164,9 @@ def _oldest_counting() -> Column:
 
 
 def _broker_moments(silver: Silver, moments: DataFrame, claims: DataFrame) -> DataFrame:
-    """Return a row for each moment and each broker with a report, even a quarantined one, on the
-    day of the moment or the day before, or with one of these claims to bundles until then.
+    """Return a row for each moment and each broker that may count at the moment: each broker with a
+    report, even a quarantined report, on that day or the day before, or with an earlier claim in
+    `claims`.
     """
     reports = silver.broker_samples.select("cluster", "broker", F.to_date("at").alias("of"))
     lost = signs.lost_reports(silver).select("cluster", "broker", F.to_date("at").alias("of"))

@@ -1,5 +1,5 @@
-"""Owners of bundles, by reports, records of owners, and assignments: those of unloaded bundles, and
-those that have not reported yet.
+"""Owners of unloaded bundles, and owners that have not reported yet. They are known from load
+reports, records of owners, and assignments.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ def with_owner(silver: Silver, sought: DataFrame, unloads: DataFrame) -> DataFra
     report of the owner lacks the bundle. `had` is the last time at which the broker that unloads
     the bundle certainly owned it; a report may be recorded later than it was written.
 
-    If another owner is recorded with the same time as the unload, it became the owner afterwards.
+    If another broker is recorded as owner at the time of the unload, it became the owner
+    afterwards.
     """
     claims = _owner_claims(silver).join(sought, ["cluster", "bundle"], "left_semi")
     claim = F.struct("at", "owner")
@@ -85,8 +86,8 @@ FOREVER = "timestamp'9999-01-01'"
 
 
 def unreported_owners(silver: Silver) -> DataFrame:
-    """Return `cluster`, `broker`, `at` and `until`: the times in which a broker is the last
-    recorded owner of a bundle although no report of it is recorded yet.
+    """Return `cluster`, `broker`, `at` and `until`: the periods in which a broker is the last
+    recorded owner of a bundle, but no report of the broker is recorded yet.
 
     Clusters without any report are left out. A small Spark job finds out if there are such brokers.
     """

@@ -22,10 +22,10 @@ BUNDLE = ("cluster", "bundle")
 
 MINUTES_OF_DAY = 1440
 MAX_UNPRUNED_PERIOD = timedelta(days=7)
-"""Maximum period of samples for which keeping expired ones is faster than dropping them."""
+"""Maximum period of samples in which it is faster to keep expired samples than to drop them."""
 
 MAX_SUMMED_PERIOD = timedelta(days=2)
-"""Maximum time since a leader's start for which summing all samples is faster than counting them to
+"""Maximum time since a leader's start for which it is faster to sum all samples than to find and
 drop the expired ones.
 """
 
@@ -99,8 +99,8 @@ def _reported_since(moments: DataFrame, day: date) -> date:
 
 
 def _first_counting_days(silver: Silver, day: date, most: int) -> DataFrame:
-    """Return the first day whose samples of a bundle can still count on `day`, as the column
-    `from`.
+    """Return the column `from`: for each bundle, the first day whose samples can still count on
+    `day`.
 
     The last `most` samples of a bundle before `day` count.
     """

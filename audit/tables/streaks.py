@@ -2,11 +2,12 @@
 used broker exceeded a threshold.
 
 The documents do not say whether an unload ends a streak, so there are two counts. The certain count
-has only cycles since the last unload, with the same pair of brokers. The possible count continues
-after unloads and with any pair of brokers.
+includes only cycles since the last unload, and only with the same pair of brokers. The possible
+count continues after unloads, and with any pair of brokers.
 
-Nor do they say whether a new leader continues the streaks of former leaders, so both counts are
-taken twice: since the leader's start, and as if it knew all cycles of former leaders.
+The documents do not say either whether a new leader continues the streaks of former leaders. Each
+count is therefore made twice: since the leader's start, and as if the leader knew all cycles of
+former leaders.
 """
 
 from __future__ import annotations
@@ -47,8 +48,8 @@ def with_streaks(
 
     `streak` is the struct that `adapters.spark.average` reads: a pair of brokers and, for each
     threshold, the number of cycles that certainly count. `perhaps_streak` has, for each threshold,
-    the number of cycles that may count. `kept_streak` has both, as they are if the leader knows the
-    streaks of former leaders; null if that makes no difference.
+    the number of cycles that may count. `kept_streak` has the values of both columns if the leader
+    knows the streaks of former leaders; null if these values are equal.
     """
     if average.NAME not in strategies:
         return rows
@@ -93,7 +94,9 @@ def streaks(made: GoldTables, plan: AuditPlan) -> DataFrame:
 
 
 MAX_KNOWN_TERMS = 2
-"""Number of terms of leaders of which the second can only continue the streak of the first."""
+"""Number of terms at the start of a history in which a leader cannot have led before another
+leader. From the third term on, a leader may know its own earlier cycles without those in between.
+"""
 
 
 def _place_in(term: list[str]) -> Column:

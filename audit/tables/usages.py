@@ -2,11 +2,11 @@
 
 Smoothed usage depends on the smoothed usage after the previous cycle. To compute it at linear cost,
 cycles are grouped into blocks. Each block maps the usage before it to the usage after it by an
-affine function. These functions give the usage at the start of each block, and from that the usage
-in the cycles of the block is computed.
+affine function. These functions give the usage at the start of each block, from which the usage in
+the cycles of the block is computed.
 
-A leader's memory begins with its term. Whether a new leader knows more is not always certain, so
-`if_kept` has the bounds of a broker's usage if it does; see `former_leaders`.
+A leader's memory begins with its term. It is not always certain whether a new leader knows earlier
+usage, so `if_kept` has the bounds of a broker's usage for a leader that does; see `former_leaders`.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ before it plus `shift`, or `fresh` if there is no usage before it.
 """
 
 UNKNOWN = float("nan")
-"""Usage after a cycle in which it is unknown which share of earlier usage is set."""
+"""Usage after a cycle for which the configured share of earlier usage is unknown."""
 
 
 def usages(silver: Silver, made: GoldTables, plan: AuditPlan) -> DataFrame:
     """Return the table. Usage in earlier cycles counts from the leader's start on.
 
     If the weight of earlier usage is 0, earlier usage does not count. If the weight is unknown,
-    `before` and `used` are unknown, too. Of each cycle, a leader remembers only the first moment.
-    If `made` has earlier rows of the table, new rows continue from the usage in them.
+    `before` and `used` are unknown, too. Only the first moment of each cycle enters a leader's
+    memory. If `made` has earlier rows of the table, new rows continue from the usage in them.
     """
     earlier, moments = made.get(NAME), cycles.cycle_moments(made, plan)
     heirs = former_leaders.terms_with_heirs(silver, made, plan)
@@ -79,7 +79,7 @@ def usages(silver: Silver, made: GoldTables, plan: AuditPlan) -> DataFrame:
 
 
 def _is_unknown() -> Column:
-    """True if the newest report, which the leader knew, is not recorded."""
+    """True if the content of the broker's newest report is unknown."""
     return F.coalesce(F.col("standing").isin(UNKNOWN_CONTENT, LOST), F.lit(False))
 
 
@@ -96,7 +96,9 @@ def _counted_usage(plan: AuditPlan) -> Column:
 
 
 def _remembered_cycles(earlier: DataFrame) -> DataFrame:
-    """Return a row for each term: the memory at its end, as if of a cycle before the new cycles."""
+    """Return a row for each term, in the form of a cycle that precedes the new cycles: the leader's
+    memory at the end of the earlier rows.
+    """
     last = F.max_by(F.struct("cycle", "moment", "memory"), F.struct("cycle", "moment"))
     rows = earlier.groupBy(*TERM).agg(last.alias("last")).select(*TERM, "last.*")
     return rows.select(
@@ -113,7 +115,7 @@ def _remembered_cycles(earlier: DataFrame) -> DataFrame:
 
 
 WIDEST_USAGE_RANGE = 100.0
-"""Width, in percentage points, of the range of possible usages in a cycle in which the broker's
+"""Width of the range of possible usage, in percentage points, in a cycle in which the broker's
 report may not count.
 """
 
@@ -205,7 +207,7 @@ def _with_history(rows: DataFrame, *, exact: bool) -> DataFrame:
 def usage_after_cycles(rows: DataFrame) -> DataFrame:
     """Return the smoothed usage after each cycle of each term, in the column `after`.
 
-    It is `UNKNOWN` if the share of earlier usage is.
+    It is `UNKNOWN` if the share of earlier usage is unknown.
     """
     nth = F.row_number().over(Window.partitionBy(*TERM).orderBy("cycle")) - 1
     rows = rows.withColumn("block", F.floor(nth / BLOCK).cast("int"))

@@ -26,7 +26,7 @@ TEXT_WIDTH = WIDTH - 4
 """Width of text that is printed with an indentation."""
 
 MAX_NAMED = 3
-"""Maximum number of bundles that a text names. It gives the number of all others."""
+"""Maximum number of bundles that a text names. The text only counts all other bundles."""
 
 
 def arithmetic_lines(

@@ -1,7 +1,7 @@
 """Cycles as cases of `shed.select`, in the format of `explain` and adapters.
 
 AvgShedder counts hits over several cycles, so its cycles become cases of `shed.cycles`. Such a case
-has the cycle itself and those cycles since the last unload that can count as hits.
+has the cycle itself, and the earlier cycles since the last unload that can count as hits.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def _cycle_rows(keys: DataFrame, moments: DataFrame, made: GoldTables) -> DataFr
 def _with_consecutive_cycles(
     lines: DataFrame, keys: DataFrame, made: GoldTables, plan: AuditPlan
 ) -> DataFrame:
-    """Return the cases, those of AvgShedder with all cycles that can count as hits."""
+    """Return the cases; each case of AvgShedder has all cycles that can count as hits."""
     whole = streaks.with_all_days(made)
     moments = cycles.cycle_moments(whole, plan).where(F.col("strategy") == average.NAME)
     parts = _counting_cycles(keys, moments, whole)

@@ -1,10 +1,11 @@
 """Cycles without a broken rule in which a broker shed bundles although a release would have
 unloaded none of its bundles.
 
-The documents allow a release more than it does: after a leader's first cycle, for example, they
-allow ThresholdShedder every unload that some weight of earlier usage would cause, but a release has
-one way of smoothing. Its own arithmetic says which brokers would have shed. Which of a broker's
-bundles go is not compared, since bundles with equal traffic may go in any order.
+The documents allow more than a release does. After a leader's first cycle, for example, they allow
+ThresholdShedder every unload that would follow from some weight of earlier usage, but a release
+smooths usage in one way only. The release's own arithmetic shows which brokers would have shed. The
+choice among a broker's bundles is not compared, since bundles with equal traffic may be unloaded in
+any order.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 Pairs = set[tuple[str, str]]
-"""Brokers and bundles."""
+"""Pairs of a broker and a bundle."""
 
 
 def excess_unloads(tables: Tables, plan: AuditPlan) -> dict[str, Any] | None:
@@ -57,11 +58,11 @@ def excess_unloads(tables: Tables, plan: AuditPlan) -> dict[str, Any] | None:
 
 
 def _cycles_that_shed(shed: DataFrame, tables: Tables, plan: AuditPlan) -> DataFrame:
-    """Return the cycles with these unloads about which nothing is in doubt.
+    """Return the cycles of these unloads, except cycles about which anything is in doubt.
 
     Columns: `cluster`, `cycle`, `until` (the time of the last unload), `went` (brokers and bundles)
-    and `unlike` (true if the strategy, as the documents describe it, would not choose some of them,
-    so that the release probably would not, either).
+    and `unlike` (true if the documents would not choose some of these bundles, so that the release
+    probably would not choose them either).
     """
     went = shed.groupBy(*CYCLE).agg(
         F.max("at").alias("until"), F.collect_set(F.struct("broker", "bundle")).alias("went")
@@ -79,15 +80,17 @@ def _cycles_that_shed(shed: DataFrame, tables: Tables, plan: AuditPlan) -> DataF
 def _cycles_with_combined_usages(tables: Tables, plan: AuditPlan) -> DataFrame:
     """Return the cycles of leaders that were elected on an earlier day and may smooth usage twice.
 
-    Cases combine the usages of earlier days into one, smoothed once per cycle.
+    Cases of such cycles are inexact, since they combine the usages of earlier days into one usage
+    that is smoothed once per cycle.
     """
     moments = cycles.cycle_moments(tables, plan).where(F.col(f"settings.{LOWER_BOUNDARY}"))
     return moments.where(F.to_date("since") != F.to_date("cycle")).select(*CYCLE).distinct()
 
 
 def _excesses(first: DataFrame, tables: Tables, plan: AuditPlan) -> Iterator[dict[str, Any]]:
-    """Yield the cycles with brokers of which the release would have unloaded no bundle, at every
-    moment at which the cycle may have run. Each has the first such broker and its unloads.
+    """Yield the cycles in which a broker shed although the release would have unloaded none of its
+    bundles at any moment at which the cycle may have run. Each has the first such broker and its
+    unloads.
     """
     moments = cycles.in_period_of(cycles.cycle_moments(tables, plan), plan)
     moments = moments.join(first.select(*CYCLE), CYCLE, "left_semi")
@@ -106,8 +109,8 @@ def _excesses(first: DataFrame, tables: Tables, plan: AuditPlan) -> Iterator[dic
 
 
 def _kept(saved: Mapping[str, Any], went: Pairs) -> Pairs:
-    """Return those unloads whose brokers have the bundles, but shed nothing by the case's
-    profile.
+    """Return the unloads by brokers that own the unloaded bundle, but shed nothing by the profile
+    of the case.
     """
     chosen = chosen_unloads(saved, Focus())
     if chosen is None or "brokers" not in saved["case"]:

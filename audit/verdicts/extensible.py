@@ -1,9 +1,9 @@
-"""Judgment of owners, splits and load data under the extensible manager, based on its records.
+"""Judgment of owners, splits and load data under the extensible manager, based on records.
 
-Its brokers write no load reports, and no record shows which changes of its channel were ignored. An
-assignment is judged by the bundle's records before and after it, and a split by earlier load data
-and owners. If a broker stopped, the next owners of its bundles are judged. Load data are judged by
-their times. All else is undecided, with the reason.
+Brokers with this manager write no load reports, and no record shows which changes of its channel
+were ignored. An assignment is judged by the bundle's records before and after it, and a split by
+earlier load data and owners. If a broker stopped, the next owners of its bundles are judged. Load
+data are judged by their times. All else is undecided, with the reason.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def _open_evidence(why: Column | str) -> Column:
 
 
 def _under_extensible(silver: Silver, plan: AuditPlan, rows: DataFrame) -> DataFrame:
-    """Return the rows at whose time the extensible manager runs, with the column `force`."""
+    """Return the rows from times with the extensible manager; add `force`, the settings."""
     rows = settings_at.join_settings(silver, plan, rows, "cycle")
     return rows.where(transfer.runs_extensible(F.col("force")))
 

@@ -57,8 +57,9 @@ def judge_cycles(
     the rule in every view), `lacking` (a required action is missing), `evidence` (null unless
     broken), `excused` (a bundle that must stay may be the reason), `follows` (the rule whose
     violation explains this one), `brokers` (number of brokers to which the rule applied) and
-    `sides`. If one broker omits a required action and another takes a forbidden one, most columns
-    are about one of them; `sides` has both, as structs with the columns of `SIDE`.
+    `sides`. If one broker omits a required action and another takes a forbidden action, most
+    columns are about one of the two violations; `sides` has both, as structs with the columns of
+    `SIDE`.
     """
     checks = {rule: _combined_check(rule, readings, bounded_checks) for rule in rules}
     decided = facts.withColumns(
@@ -217,5 +218,5 @@ def _is_excused(rule: str, check: RuleColumns) -> Column:
 
 
 def _took_no_action(check: RuleColumns) -> Column:
-    """True if the violation is a forbidden action, but not an action of this broker."""
+    """True if a forbidden action was taken, but by another broker."""
     return ~check.lacking & (F.col("answered") == 0)

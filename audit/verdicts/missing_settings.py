@@ -26,8 +26,8 @@ STRATEGY_OF: Mapping[str, str] = {
 NAMED = "array<struct<rule string, names array<string>>>"
 
 BY_HISTORY, BOUNDS = "THRESHOLD", "THRESHOLD-07"
-"""The area whose rules depend on the share of earlier usage, and the one rule of that area that
-does not depend on it.
+"""The area whose rules depend on the share of earlier usage, and the only rule of this area that
+does not.
 """
 
 

@@ -1,9 +1,9 @@
 """Cycles without a broken rule in which a broker unloaded nothing although a release would have
 unloaded some of its bundles. Other brokers may have unloaded bundles in the same cycle.
 
-Some rules of the documents do not hold for a release. THRESHOLD-01 is one, because the release
-keeps bundles that the documents unload. The release's own arithmetic still says what it would have
-unloaded.
+Some rules of the documents do not hold for a release. An example is THRESHOLD-01, since the release
+keeps some bundles that the documents unload. The release's own arithmetic still says what it would
+have unloaded.
 """
 
 from __future__ import annotations
@@ -82,7 +82,8 @@ def cycles_without_doubt(tables: Tables) -> DataFrame:
     """Return the cycles about which nothing is in doubt, and in which no rule is broken or
     undecided.
 
-    Columns: `cluster`, `cycle`, `settings` and `looked`, the number of the cycle's moments.
+    Columns: `cluster`, `cycle`, `settings` and `looked` (the number of moments at which the cycle
+    is judged).
     """
     judged = tables["verdicts"].where(~F.col("rule").isin(*RULES_AT_OTHER_TIMES))
     doubtful = judged.where(F.col("verdict") != ALLOWED).select(*CYCLE)
@@ -110,7 +111,7 @@ def _may_be_worthwhile(plan: AuditPlan) -> Column:
 
 
 def _with_cases(first: DataFrame, tables: Tables, plan: AuditPlan) -> list[dict[str, Any]]:
-    """Return each cycle with a broker and those of its bundles that the release would have
+    """Return each cycle with its first such broker, and the bundles that the release would have
     unloaded.
     """
     if first.isEmpty():

@@ -79,7 +79,8 @@ def first_undecided(tables: Mapping[str, DataFrame], several: bool = False) -> l
 def _last_unloads(unloads: DataFrame) -> DataFrame:
     """Return the time of each cycle's last unload as `until`, and a bundle that was unloaded.
 
-    An unload without a cycle, such as any by TransferShedder, has its own time as its cycle.
+    An unload without a cycle, such as every unload by TransferShedder, has its own time as its
+    cycle.
     """
     shed = unloads.where((F.col("cause") == SHEDDING) | F.col("open"))
     rows = shed.withColumn("cycle", F.coalesce("cycle", "at"))
@@ -136,6 +137,6 @@ def undecided_lines(found: Sequence[Json]) -> Iterator[str]:
 
 
 def hint_lines(options: str) -> Iterator[str]:
-    """Yield lines with the options that show more; each stays with its value."""
+    """Yield lines with the options that show more. An option and its value are on the same line."""
     kept = OPTION_AND_VALUE.sub(rf"\1{NO_BREAK}", options)
     yield from paragraph(f"see {kept}", 6, "  ")

@@ -129,8 +129,8 @@ def _in_turns(rows: DataFrame) -> DataFrame:
 def _with_owners(silver: Silver, rows: DataFrame) -> DataFrame:
     """Add `to`: the broker to which the bundle was next assigned, by the records.
 
-    If the last assignment shortly before the unload is to another broker, it is the next one: its
-    record precedes that of the unload.
+    This includes an assignment to another broker that is recorded shortly before the unload, since
+    the two records may be in the wrong order.
     """
     taken = silver.actions.where("kind = 'assigned'")
     taken = taken.select(

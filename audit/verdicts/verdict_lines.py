@@ -30,7 +30,7 @@ def verdict_lines(
     the open readings that they depend on.
 
     If `findings` show that the cycle may have run at several moments, each verdict comes with the
-    moment that its figures are from, since the leader knew different things at these moments.
+    moment for which its figures were computed, since the leader's knowledge differs between them.
     """
     rows = verdicts.where(F.col("verdict") != "allowed").orderBy("rule", "verdict")
     shown = [tuple(row) for row in rows.select("rule", "verdict", "evidence").collect()]

@@ -87,8 +87,8 @@ def findings(_silver: Silver, made: GoldTables, plan: AuditPlan) -> DataFrame:
 
     An assumed cycle is judged at each of its possible moments. A violation is undecided if moments
     disagree, or if the column `doubt` says that the leader's knowledge is uncertain. `moment` is
-    the first moment at which the rule is violated. If it is certain that one broker omits an action
-    and that another takes a forbidden one, there are two rows. Findings about splits have the time
+    the first moment at which the rule is violated. There are two rows if one broker certainly omits
+    an action, and another certainly takes a forbidden action. Findings about splits have the time
     of the split as `cycle`.
     """
     moments = cycles.in_period_of(cycles.cycle_moments(made, plan), plan)
@@ -128,8 +128,8 @@ def findings(_silver: Silver, made: GoldTables, plan: AuditPlan) -> DataFrame:
 def verdicts(_silver: Silver, made: GoldTables, plan: AuditPlan) -> DataFrame:
     """Return the table `verdicts`: the findings, with the case of each violation.
 
-    If several rules are violated at one moment, they have the same case. It is only in the row of
-    the first of these rules.
+    If several rules are violated at one moment, their case is only in the row of the first of these
+    rules.
     """
     found = made["findings"].drop("day")
     first = F.min(F.struct("rule", "verdict")).alias("first")
@@ -177,8 +177,8 @@ def _facts(
 
 
 def _with_minimum_unload(settings: Column, given: Column, plan: AuditPlan) -> Column:
-    """Return the settings with the least unload of a release's ThresholdShedder, which its
-    documents may not name. What follows from it is not due by the release either.
+    """Add the minimum unload of a release's ThresholdShedder to the settings, even if no document
+    names it, so that smaller unloads are not required of the release.
     """
     hidden = specs.load().profile(plan.profile).hidden.get(MIN_THROUGHPUT)
     if hidden is None:
@@ -210,10 +210,10 @@ def _other_settings(plan: AuditPlan) -> Column:
 
 
 def _at_all_moments(said: DataFrame) -> DataFrame:
-    """Return a row for each cycle and rule, which combines the findings at all moments of the
-    cycle, and one for each side on which the rule is broken: by an omission or by an action.
+    """Combine the findings at all moments of a cycle: return a row for each cycle and rule, and a
+    row for each side on which the rule is broken, by an omission or by an action.
 
-    `moment` is that of the first violation. `side` is null in the rows about both sides.
+    `moment` is the moment of the first violation. `side` is null in the rows about both sides.
     """
     whole = F.struct(F.lit(None).cast("boolean").alias("side"), "broken", *SIDE)
     sides = F.transform(

@@ -28,7 +28,7 @@ STRATEGIES = "org.apache.pulsar.broker.loadbalance.impl."
 
 MESSAGES = ("msgRateIn", "msgRateOut")
 UNITLESS_SETTINGS = ("share", "ratio")
-"""Units that are not shown, since the settings that have them are plain numbers."""
+"""Units that are not shown, since the settings with these units are plain numbers."""
 
 BYTES = ("msgThroughputIn", "msgThroughputOut")
 RATES = (*MESSAGES, *BYTES)
@@ -47,7 +47,7 @@ UNITS: Mapping[str, Callable[[Any], str]] = {
     "reportedGbps": lambda value: f"{plain(exact(value))} Gbit/s",
     "gbps": lambda value: f"{plain(exact(value))} Gbit/s",
 }
-"""By field name, the function that formats a value of the field with its unit."""
+"""Functions that format the value of a field with its unit, by the name of the field."""
 
 
 def format_field(name: str, value: Any) -> str:

@@ -26,10 +26,10 @@ TAG = re.compile(f"<(?!{LINE[1:]})")
 STORY, CHANNEL = "cluster.replay", "channel.apply"
 
 ABOUT: Mapping[str, Sequence[str]] = {"DATA": WRITTEN, "REPORT": WRITTEN, "MANAGER": LED}
-"""By area, the fields of a story's steps that are shown only in examples of the area's rules."""
+"""Fields of a story's steps that are shown only in examples of the rules of an area, by area."""
 
 AVERAGE_FIELDS: Mapping[str, str] = {"short-term": "shortTermData", "long-term": "longTermData"}
-"""By value of the reading `shed-window`, the bundle's field that holds the average to use."""
+"""The bundle's field that holds the average to use, by the value of the reading `shed-window`."""
 
 TITLES: Mapping[str, str] = {
     "BUNDLE": "Namespaces, bundles and hashes",
@@ -139,8 +139,8 @@ class ShownExample:
     def _other_answers(self, one: ReadingOutcome) -> str:
         """Return the model's answers under another alternative, as text.
 
-        For a story, only the steps that differ are given. If a broker is drawn, all that may be
-        drawn are given.
+        For a story, only the steps that differ are given. If a broker is chosen at random, all
+        possible choices are given.
         """
         if len(one.drawn) > 1:
             return f"broker: {' or '.join(one.drawn)}, drawn"
@@ -157,7 +157,7 @@ class ShownExample:
 
     @property
     def other_event_results(self) -> list[str]:
-        """For each further allowed answer to a story, text on the events whose results differ."""
+        """A text for each further allowed answer to a story, on the events whose results differ."""
         [(_, case)] = self.example.questions
         answers = [answer for [answer] in self.example.allowed or ()]
         return [event_differences(case, answers[0], other, self._about) for other in answers[1:]]
@@ -185,7 +185,7 @@ class ShownExample:
 
     @property
     def assumed(self) -> str:
-        """The time frames that other alternatives use but for which some bundles have no average.
+        """The time frames that other alternatives use, if some bundles have no average for them.
 
         The names are joined with "and"; empty if there are none.
         """

@@ -74,7 +74,9 @@ def origin_sentences(example: Example) -> Iterator[str]:
 
 
 def assumed_readings(example: Example, profile: str) -> Iterator[str]:
-    """Yield sentences on each alternative with which quoted rules are at odds as worded."""
+    """Yield sentences on each alternative that the answer assumes and that the quoted rules, taken
+    literally, contradict.
+    """
     for reading, taken, closed in load().assumed_readings(profile, example.readings):
         assumes = f"The answer assumes `{reading.id}={taken.value}`"
         if taken.observed:

@@ -14,10 +14,11 @@ from pulsar_conformance.reports.pages.answers import format_answers
 from pulsar_conformance.specs import Alternative, Rule, load
 
 ABOUT_ALL = "settings.defaults"
-"""Operation whose answers every rule about a setting judges, even if unrelated to the example."""
+"""Operation for which other rules are not listed: every rule about a setting judges its answers."""
 
 DRAWING: Mapping[str, str] = {"place.select": "candidates", "place.broker": "brokers"}
-"""Operations whose answer may be drawn, with the field of a case that lists the brokers."""
+"""Operations whose answer may be a random choice, with the field of a case that lists the brokers.
+"""
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,7 @@ class ReadingOutcome:
     alternative: Alternative
     answers: tuple[Answer, ...]
     drawn: tuple[str, ...] = ()
-    """The brokers of which the model draws one; empty if it does not draw."""
+    """The brokers among which the model chooses at random; empty if the answer is not random."""
 
 
 @dataclass(frozen=True)
@@ -111,9 +112,9 @@ def profiles_of(example: Example) -> list[str]:
 
 
 def drawn_brokers(example: Example, profile: str, readings: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the brokers of which the model draws one for a single question, in order.
+    """Return the brokers among which the model chooses at random for a single question, in order.
 
-    Empty if it does not draw.
+    Empty if the answer is not random.
     """
     [question, *others] = example.questions
     of = DRAWING.get(question[0])

@@ -121,7 +121,9 @@ def _step_results(step: Json, before: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _led_by(step: Json, before: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the leader, and the broker that the leader's node names, if they have changed."""
+    """Yield texts on the leader, and on the broker that the leader's znode names, if they have
+    changed.
+    """
     said = {"leader": "leads", "leaderNode": "is in the leader's node"}
     for name, verb in said.items():
         if name in step and step[name] != before.get(name):

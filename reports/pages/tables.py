@@ -32,7 +32,7 @@ MINUTES, SINCE = "minutes", "minutes since the cycle before"
 """Field of a cycle, and its heading; in the first cycle, the field has no meaning."""
 
 UNUSED = dict.fromkeys((TITLES.get(name, name) for name in RESOURCES), "0 %") | {"bundles": "0"}
-"""By column heading, the value shown for a broker that does not report one."""
+"""The value shown for a broker that does not report a value, by column heading."""
 
 NUMBERED = re.compile(r"(\D*)(\d+)(\D.*|)")
 """Pattern of a name that contains a number, such as a broker's name in a StatefulSet."""
@@ -88,7 +88,9 @@ def case_tables(case: Json, heading: str = "case") -> Iterator[Table]:
 
 
 def _cycle_tables(cycles: Sequence[Json]) -> Iterator[Table]:
-    """Yield the tables of each cycle; a table that equals the one before is only named."""
+    """Yield the tables of each cycle. A table that equals the previous cycle's table is only
+    mentioned.
+    """
     before: list[Table] = []
     runs = groupby(enumerate(cycles, 1), key=lambda one: (one[0] == 1, one[1]))
     for (first, cycle), run in runs:

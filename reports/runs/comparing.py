@@ -23,7 +23,9 @@ STANDINGS: Mapping[str, str] = {
     **dict.fromkeys(("undecided", "unexercised", "error"), UNCLEAR),
     "not_applicable": NOT_JUDGED,
 }
-"""The standing of a rule by its verdict, whether or not a list of known deviations names it."""
+"""The standing of a rule, by its verdict. It does not depend on whether the rule is listed as a
+known deviation.
+"""
 
 DIRECTIONS: Mapping[tuple[str, str], str] = {
     (BROKEN, KEPT): "better",
@@ -32,12 +34,13 @@ DIRECTIONS: Mapping[tuple[str, str], str] = {
     (KEPT, UNCLEAR): "worse",
     (UNCLEAR, BROKEN): "worse",
 }
-"""The direction for two standings of a rule; other pairs are neither better nor worse.
-Only a rule that is seen to be kept is better; a broken rule that becomes unclear is not.
+"""The direction of a change, by the standings before and after. All other changes are neither
+better nor worse. A change from broken to unclear is not better, since nothing shows that the rule
+is kept.
 """
 
 ABSENT: Line = {"verdict": "not there", "why": ""}
-"""The line of a rule that a report does not have."""
+"""The line that stands for a rule that is missing in a report."""
 
 
 @dataclass(frozen=True)

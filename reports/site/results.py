@@ -130,8 +130,8 @@ class DeviationReplay:
     """The command that explains the case under the profile that judges it."""
     command: str
     rule: str
-    """The rule that fails in the replay: the deviation's rule, unless the case gets no answer and
-    that counts against another rule.
+    """The rule that fails in the replay. It is the deviation's rule, unless the implementation does
+    not answer the case, and the missing answer counts against another rule.
     """
 
 
@@ -260,7 +260,7 @@ def deviations(folder: Path = LISTS) -> Mapping[str, Sequence[ListedDeviation]]:
 
 
 def long_run_violation_texts() -> dict[str, dict[str, str]]:
-    """Return, by variant and rule, texts on broken rules in the published simulations.
+    """Return texts on broken rules in the published simulations, by variant and rule.
 
     A text has the verdict and the number of worlds, such as `fail in 2 of 9 worlds`.
     """

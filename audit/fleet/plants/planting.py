@@ -14,20 +14,18 @@ from pulsar_conformance.conformance.common.trial import Json
 from pulsar_conformance.reference.cluster import RATE_FIELDS, RESOURCES
 
 PLANTED = "planted "
-"""Prefix of the kind of a note that says where a rule is violated. Such notes are not written to
-the history.
+"""Prefix of the `kind` of rows that say when and in which cluster a rule is violated. These rows
+are not written to the history.
 """
 
 SETTINGS_LEAD = 20_000
-"""Milliseconds from the change to the settings that a violation needs until its cycle."""
+"""Milliseconds by which the settings that a violation needs are changed before its cycle."""
 
 SETTINGS_END = 18_000
 """Milliseconds from the cycle of a violation until the former settings are restored."""
 
 SPLIT_SETTINGS_END = SPLIT_AFTER + SETTINGS_END
-"""Milliseconds from the cycle of a violation that concerns a split until the former settings are
-restored.
-"""
+"""Value used instead of `SETTINGS_END` for violations that concern a split."""
 
 SINGLE_BUNDLE_RULE = "OVERLOAD-07"
 """The rule that only a broker with a single bundle can violate."""
@@ -67,7 +65,7 @@ class ViolationPlanter(ClusterHistory):
         super().run_cycle(now)
 
     def _violate(self, rule: str, plant: PlantedViolation, now: int) -> bool:
-        """Run a cycle that violates a rule and those that `plant.implies` lists, but no other.
+        """Run a cycle that violates `rule` and the rules in `plant.implies`, but no other rule.
 
         Return False if that is impossible in this cycle.
         """

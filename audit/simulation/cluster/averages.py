@@ -21,7 +21,7 @@ def rates_by_name(rates: Rates) -> dict[str, float]:
 
 
 class FadingAverages(dict[str, Json]):
-    """The load data of each bundle, in both time frames.
+    """The load data of each bundle: averages over the short and over the long time frame.
 
     In a full window, each new sample has a weight of one divided by the size of the window.
     """

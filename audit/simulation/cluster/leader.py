@@ -192,8 +192,8 @@ class LeaderMemory:
     def smooth_again(self, unloads: Iterable[Json]) -> None:
         """Smooth the usage in the last case a second time if the release does so.
 
-        With lowerBoundarySheddingEnabled, it does unless a broker sheds because it is above the
-        limit. `unloads` are those of the cycle.
+        A release does so in cycles with lowerBoundarySheddingEnabled in which no broker sheds
+        because it is above the limit. `unloads` are the unloads of the cycle.
         """
         share, average = self.history_share, sum(self.decided.values()) / (len(self.decided) or 1)
         if not (self._smooths_twice and share and average and self._setting(LOWER_BOUNDARY)):
@@ -207,7 +207,7 @@ class LeaderMemory:
             self._usage_history[name] = [smoothed]
 
     def _sheds_excess(self, broker: str, brokers: Json, average: float) -> bool:
-        """True if a broker that sheds is above the limit by enough to shed for that reason."""
+        """True if a broker that sheds is far enough above the limit to shed because of that."""
         if broker not in self.decided:
             return False
         excess = (self.decided[broker] - average - self._setting(SHEDDER_THRESHOLD)) / 100

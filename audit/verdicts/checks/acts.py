@@ -30,8 +30,8 @@ had not reported. `alien` are unloaded bundles that are not known to be its own,
 """
 
 MOVERS = "movers array<struct<messages double, bytes double>>"
-"""The column with the rates of the movable bundles that have messages and bytes, by which
-UniformLoadShedder's due unloads are judged; empty for other strategies.
+"""Column with the rates of the movable bundles that have both messages and bytes. They show whether
+UniformLoadShedder must unload; the column is empty for other strategies.
 """
 
 COLUMNS = (

@@ -138,7 +138,7 @@ def too_few_hits_unload_nothing(_readings: Readings) -> RuleColumns:
 
 @register_check("AVERAGE-04")
 def nothing_goes_within_the_low_threshold(_readings: Readings) -> RuleColumns:
-    """Nothing is unloaded in a cycle that does not exceed the low threshold."""
+    """Nothing is unloaded in a cycle in which the difference is not above the low threshold."""
     low = setting_in_force(LOW)
     within = (_pair_column("apart") < low - POINTS) & (low <= setting_in_force(HIGH))
     told = F.concat(_apart_text(), F.lit(", within the threshold of "), plain(low))

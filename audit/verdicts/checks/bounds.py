@@ -100,8 +100,8 @@ def _traffic_bounds(readings: Readings) -> ExcessBounds:
 
 
 def with_history(judged: RuleColumns, *, boundary: bool = False) -> RuleColumns:
-    """Return the check, restricted to cycles of ThresholdShedder with earlier observations, and
-    with the lower boundary on or off.
+    """Return the result, restricted to cycles of ThresholdShedder with earlier observations in
+    which the lower boundary is on if `boundary` is true, and off otherwise.
     """
     named = F.col("strategy") == "ThresholdShedder"
     on = certainly(setting_in_force(LOWER_BOUNDARY))

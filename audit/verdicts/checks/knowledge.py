@@ -3,7 +3,8 @@
 A broker that may have gone is counted in one view and left out in another, unless it shed bundles.
 A broker whose newest report has unknown content is counted with its previous report in one view,
 with no usage in another, and with full usage in a third. Each possible combination of settings and
-strategy has its own view. So has a leader that knows what former leaders knew, if that matters.
+strategy has its own view. There is also a view in which the leader knows what former leaders knew,
+if that matters.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ def with_views(rows: DataFrame) -> DataFrame:
     `others` are structs of the settings, names and strategy that may apply instead of the recorded
     ones. `if_kept` and `kept_streak`, if there are such columns, are the bounds of a broker's usage
     and the streaks if the leader knows what former leaders knew; null if that makes no difference.
-    `remembers` is true in views in which it does.
+    `remembers` is true in views in which the leader knows this.
     """
     known, other = F.struct(*VARIED_COLUMNS), F.col("others")
     choices = F.concat(F.array(known), other)
@@ -80,8 +81,8 @@ def with_views(rows: DataFrame) -> DataFrame:
 
 
 def _memory_views(memories: Sequence[str]) -> Column:
-    """Return whether the leader knows what former leaders knew: false, and true if that matters to
-    any broker of the cycle.
+    """Return an array with a flag per view: whether the leader knows what former leaders knew. It
+    has only false, unless that matters to some broker of the cycle.
     """
     views = F.array(F.lit(False))
     if not memories:

@@ -22,9 +22,11 @@ NEAR_END = "the grace period ended at about that time"
 def with_earlier_unloads(
     silver: Silver, plan: AuditPlan, rows: DataFrame, unloads: DataFrame
 ) -> DataFrame:
-    """Add `moved` and `surely_moved`, the times of the bundle's last unload before its turn that
-    may have started a grace period, and that certainly started one; and `elected`, true if a leader
-    was elected since then.
+    """Add `moved`, `surely_moved` and `elected` to unloads.
+
+    `moved` is the time of the bundle's last unload before the turn that may have started a grace
+    period. `surely_moved` is the time of the last such unload that certainly started a grace
+    period. `elected` is true if a leader was elected since `surely_moved`.
 
     `rows` are unloads with the columns `UNLOAD` and `cycle`. `unloads` has the rows of the table.
     """

@@ -1,8 +1,8 @@
 """The readings that the documents leave open and that a rule's verdict in an audit depends on.
 
-Under another alternative of such a reading, what a rule forbids or demands may differ, so that the
-report names the reading beside each fault. `broker-rates` is left out, since an audit always takes
-a broker's traffic from its load report.
+A rule may forbid or demand something else under another alternative of such a reading. The report
+therefore names the reading beside each fault. `broker-rates` is left out, since an audit always
+takes a broker's traffic from its load report.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ READINGS_OF_RULE: Mapping[str, tuple[str, ...]] = {
     "UNIFORM-07": ("overload-scope",),
     "UNIFORM-08": ("uniform-multiplier", "overload-scope"),
 }
-"""The readings of which another alternative may allow what the check of a rule accuses. Those that
-select a rule are in its entry in `specs`.
+"""For each rule: the readings of which another alternative may allow a fault that the rule's check
+finds. The rule's entry in `specs` lists further readings, under which the rule applies at all.
 """
 
 

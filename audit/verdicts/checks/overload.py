@@ -62,8 +62,8 @@ def sheds_its_excess_plus_margin(readings: Readings) -> RuleColumns:
 
 
 def traffic_to_shed() -> Column:
-    """Return the traffic that an overloaded broker must shed. If shedding it would take all the
-    broker's bundles, the one with the least traffic may stay.
+    """Return the traffic that an overloaded broker must shed. If the broker would have to shed all
+    its bundles, the bundle with the least traffic may stay.
     """
     need, movable = F.col("overloadshedder.need"), F.col("movable_traffic")
     whole = (F.col("blocked") == 0) & (movable < need)

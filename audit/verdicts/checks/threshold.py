@@ -69,8 +69,8 @@ def _is_over() -> Column:
 def _must_keep_all() -> Column:
     """True if a broker is certainly not above the limit.
 
-    One above it that keeps all only because it would shed too little is not meant: what that broker
-    sheds breaks THRESHOLD-20 alone.
+    A broker above the limit may have to keep all its bundles because they carry too little traffic.
+    It is not included here: if it sheds, it breaks only THRESHOLD-20.
     """
     return certainly_not(F.col("above")) & ~F.col("sheds_under_85")
 

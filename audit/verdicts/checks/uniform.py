@@ -37,8 +37,8 @@ from pyspark.sql import functions as F
 MEASURES = ("messages", "bytes")
 
 MIN_COMPARED = 1.0
-"""Minimum rate with which another rate is compared, in messages or bytes per second; a broker with
-less counts as having this rate, since no rate is a multiple of 0.
+"""Minimum rate of the least loaded broker in comparisons, in messages or bytes per second. A lower
+rate counts as this rate, since no rate is a multiple of 0.
 """
 
 
@@ -130,19 +130,21 @@ def _difference(measure: str) -> Column:
 
 
 def _room(measure: str) -> Column:
-    """Return how much can leave the most loaded broker so that all brokers are surely closer.
+    """Return the maximum rate that can leave the most loaded broker and certainly even out the
+    load.
 
-    That is at most half the difference to the least loaded broker, and no more than what lies above
-    the mean of all brokers.
+    It is half the difference between the most and the least loaded broker or, if that is less, the
+    part of the most loaded broker's rate above the mean of all brokers.
     """
     mean = F.avg(F.when(F.col("first"), or_zero(_carries(measure)))).over(window_of_cycle())
     return F.least(_difference(measure) / 2, _end_column("most", measure) - mean)
 
 
 def _must_unload(readings: Readings, fits: Callable[[Column, str], Column]) -> RuleColumns:
-    """Demand that the most loaded broker unloads if the differences exceed the thresholds.
+    """Return a check that the most loaded broker unloads if the differences exceed the thresholds.
 
-    The demand requires a second bundle and a movable bundle that `fits` in both measures.
+    This applies only if the broker has at least two bundles, and a movable bundle that `fits` in
+    both measures.
     """
     mover = F.exists(
         "movers", lambda one: fits(one["messages"], "messages") & fits(one["bytes"], "bytes")
@@ -172,8 +174,8 @@ def the_most_loaded_broker_unloads_within_the_limits(readings: Readings) -> Rule
 def _certainly_moves(carried: Column, measure: str) -> Column:
     """True if a bundle's rate is within every limit, however amounts are rounded to whole numbers.
 
-    It is above the minimum, and no more than the share of the difference and than there is room
-    for.
+    The rate is above the minimum, at most the configured share of the difference, and at most
+    `_room`.
     """
     most = F.least(_difference(measure) * _share(), _room(measure)) * (1 - SHARE)
     least = F.greatest(setting_in_force(MIN_UNLOAD[measure]), F.lit(0))
