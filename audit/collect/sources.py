@@ -53,7 +53,7 @@ class ImportedData:
 
     reports: list[tuple[datetime, str, Json]] = field(default_factory=list)
     shed_by_sample_time: dict[datetime, float | None] = field(default_factory=dict)
-    """Number of bundles shed by the times at which metrics show all brokers; None if unknown."""
+    """Number of shed bundles at each time at which metrics show all brokers; None if unknown."""
     split: dict[datetime, float] = field(default_factory=dict)
     """Number of bundles that the leader had split so far, by time."""
     records: list[tuple[datetime, Entry]] = field(default_factory=list)

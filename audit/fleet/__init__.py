@@ -2,7 +2,7 @@
 
 Time passes in periods; every broker reports once per period. In each period:
 
-    +0 s     the shedding cycle, if it is due; or a new leader, and then no cycle
+    +0 s     the shedding cycle, if one is due, or the election of a leader without a cycle
     +1 s     the cycle's unloads, 10 ms apart in the order of decision; each bundle has a new
              owner half a second later
     +20 s    a broker goes down; from +25 s on its bundles have other owners
@@ -15,6 +15,6 @@ but starts without averages, usage history or memory of unloads; it then runs a 
 interval.
 
 The state of the cluster and the leader's memory are those of `audit.simulation.cluster`. Unlike in
-`simulate`, averages slide, events and splits are drawn, and bundles go to the broker with the least
-traffic.
+`simulate`, averages are sliding, events and splits are random, and each bundle goes to the broker
+with the least traffic.
 """

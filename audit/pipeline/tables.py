@@ -132,10 +132,10 @@ class GoldTable(AuditTable):
     """True if new rows depend on earlier rows of the same table."""
 
     affected_cycles: Callable[[DataFrame, Silver, datetime], DataFrame] | None = None
-    """A function that returns the `cycle`s that records at or after a time affect.
+    """A function that returns the cycles affected by records at or after a time.
 
-    It is given the table's own rows and the silver tables. None if the parents' changes alone
-    determine from which cycle on the table changes.
+    Its arguments are the table's own rows, the silver tables and the time. None if the changes of
+    the parents determine the affected cycles.
     """
 
     by_rule: bool = False

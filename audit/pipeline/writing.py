@@ -31,7 +31,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 SETTLED_FILE_AGE = 1_000_000_000
-"""Age of a file in nanoseconds above which any change gives it another modification time."""
+"""Age of a file in nanoseconds from which on any change of the file changes its modification time.
+"""
 
 BYTES_READ_AT_ONCE = 1 << 22
 """Number of bytes of a file that are read at a time."""
@@ -161,7 +162,8 @@ class Store:
     """Number of partitions of each day."""
 
     _known: dict[str, DataFrame] = field(default_factory=dict, compare=False, repr=False)
-    """Frames of tables: rows kept in memory, or files that need not be listed again."""
+    """Data frames of tables, by name: rows kept in memory, or files that need not be listed again.
+    """
 
     @cached_property
     def marks(self) -> Marks:
@@ -176,7 +178,7 @@ class Store:
     def damage(self, table: str, mark: Mark) -> str | None:
         """Return how the files of a complete table are damaged; None if they are not.
 
-        Without a manifest, only the number of rows is compared; after a partial build, nothing is.
+        Without a manifest, only the number of rows is compared, or nothing after a partial build.
         """
         if self.manifests.has(table):
             return self.manifests.damage(table)

@@ -23,7 +23,7 @@ UNAVAILABLE_SECONDS = 10
 
 USUAL_OVERLOAD = 85
 PERIOD_REPETITIONS = 3
-"""Number of consecutive repetitions at the end of a course that are required for a period."""
+"""Number of consecutive repetitions at the end of a simulation that make up a period."""
 
 QUIET_DIVISOR = 4
 """A world that varies is at rest only if the last 1 / `QUIET_DIVISOR` of all cycles unload nothing.

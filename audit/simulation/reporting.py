@@ -159,7 +159,9 @@ def random_text(course: SimulatedCourse) -> str:
 
 
 def _uncounted_lines(course: SimulatedCourse, name: str) -> Iterator[str]:
-    """Yield lines on resources that end over the overload threshold but do not count as load."""
+    """Yield lines on resources that are over the overload threshold at the end, but do not count as
+    load.
+    """
     for resource, used in uncounted_overloads(course).items():
         threshold, why = overload_percentage(course), course.uncounted[resource]
         brokers = [f"{one} at {percent:.4g} %" for one, percent in used.items()]
@@ -189,8 +191,8 @@ def fault_text(fault: LoopFault) -> str:
 
 
 def variant_table_lines(measured: Sequence[Measures]) -> Iterator[str]:
-    """Yield tables of the number of unloads, and of cycles until they end. Each variant has a row,
-    and each world a column.
+    """Yield tables of the number of unloads, and of the number of cycles until unloads end. Each
+    variant has a row, and each world a column.
     """
     names = list(dict.fromkeys(one.variant for one in measured))
     short, worlds = short_names(names), list(dict.fromkeys(one.world for one in measured))
@@ -262,7 +264,7 @@ def variant_table_page(records: Sequence[Mapping[str, Any]], command: str) -> st
 
 
 def _random_section(rows: Iterable[Sequence[str]]) -> list[str]:
-    """Return the lines of a table of the simulations that a release partly decides at random."""
+    """Return the lines of a table of simulations in which a release chooses at random."""
     return [
         "Placements among brokers that rank equally, of which the release chooses one at random, "
         "so that",

@@ -98,7 +98,7 @@ def percent_used(said: Json, resource: str) -> float:
 
 
 def _percent_by_traffic(said: Json, carried: float) -> dict[str, float]:
-    """Return resources' ratios of usage in percent to bytes per second; empty without traffic."""
+    """Return each resource's usage in percent per byte per second; empty without traffic."""
     return {one: percent_used(said, one) / carried for one in SCALING} if carried else {}
 
 

@@ -77,10 +77,10 @@ def join_settings(silver: Silver, plan: AuditPlan, rows: DataFrame, at: str) -> 
 
 
 def with_strategies(silver: Silver, plan: AuditPlan, rows: DataFrame) -> DataFrame:
-    """Add `strategy`, which was set when the leader started, and `other_strategy`.
+    """Add the columns `strategy`, the strategy when the leader started, and `other_strategy`.
 
-    A changed strategy takes effect when a broker is restarted. Unless something shows that the
-    leader was restarted, it may still follow `other_strategy`, the strategy before the change.
+    A changed strategy takes effect when a broker is restarted. A leader that may not have been
+    restarted since a change may still follow `other_strategy`, the strategy before the change.
     """
     own = followed_strategy(F.col("force")).alias("strategy")
     start = rows.select("cluster", "since", "led").distinct()

@@ -94,8 +94,8 @@ def streaks(made: GoldTables, plan: AuditPlan) -> DataFrame:
 
 
 MAX_KNOWN_TERMS = 2
-"""Number of terms at the start of a history in which a leader cannot have led before another
-leader. From the third term on, a leader may know its own earlier cycles without those in between.
+"""Number of terms after which a leader may have led before, with another leader in between. Such a
+leader may know its own earlier cycles, but not the other leader's.
 """
 
 
@@ -162,7 +162,9 @@ def with_all_days(made: GoldTables) -> GoldTables:
 
 
 def _pairs(made: GoldTables, plan: AuditPlan) -> DataFrame:
-    """Return each cycle's least and most used broker, and which thresholds their gap exceeds."""
+    """Return each cycle's least and most used broker, and the thresholds that their difference
+    exceeds.
+    """
     moments = cycles.cycle_moments(made, plan)
     moments = moments.where(
         (F.col("strategy") == average.NAME) | (F.col("other_strategy") == average.NAME)

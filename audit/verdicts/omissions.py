@@ -111,8 +111,8 @@ def _may_be_worthwhile(plan: AuditPlan) -> Column:
 
 
 def _with_cases(first: DataFrame, tables: Tables, plan: AuditPlan) -> list[dict[str, Any]]:
-    """Return each cycle with its first such broker, and the bundles that the release would have
-    unloaded.
+    """Return each cycle with its first broker that unloaded nothing, and the bundles that the
+    release would have unloaded from that broker.
     """
     if first.isEmpty():
         return []

@@ -26,7 +26,7 @@ from pyspark.sql import functions as F
 
 POINTS = float(check.POINTS)
 LIMIT_TOLERANCE = 1e-3
-"""Share by which limits are raised and lowered. If this changes no result, the result is clear."""
+"""Share by which limits are raised and lowered. A result is clear if this does not change it."""
 
 KNOWN_LATER = timedelta(seconds=extensible.HORIZON)
 """Time after an unload within which further unloads and next owners may matter to its turn."""

@@ -54,7 +54,7 @@ class SplitInput:
 
 @dataclass(frozen=True)
 class PlannedSplit:
-    """A bundle that will be split, or will not be split, in violation of a rule."""
+    """A planned violation: a bundle, and whether it will be split or, although due, not split."""
 
     bundle: str
     split: bool
@@ -63,7 +63,7 @@ class PlannedSplit:
 Edit = Callable[[SplitInput], PlannedSplit | None]
 """A function that changes reports and settings to plan a violation of a rule about splits.
 
-It returns the split, or the omission of a split. It returns None if no bundle is suitable.
+It returns the planned split or omission, or None if no bundle is suitable.
 """
 
 

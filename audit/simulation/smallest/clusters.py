@@ -30,7 +30,7 @@ Load = int | tuple[int, int]
 """The usage that a bundle causes, in percent: constant, or before and after `CHANGE`."""
 
 Loads = tuple[tuple[Load, ...], ...]
-"""The loads of the bundles of each broker."""
+"""For each broker, the loads of its bundles."""
 
 
 def drawn_loads(brokers: int, bundles: int, *, constant: bool) -> st.SearchStrategy[Loads]:

@@ -40,8 +40,8 @@ constant loads before changing loads of the same size.
 """
 
 CLUSTERS_PER_SEED = 200
-"""Maximum number of clusters that are drawn with one seed. The smallest cluster of several rounds
-counts, since the reduction in one round may stop too early.
+"""Maximum number of clusters that are drawn with one seed. A search may have several rounds with
+different seeds, since the reduction in one round may stop too early.
 """
 
 

@@ -114,7 +114,7 @@ def _threshold() -> Column:
 
 
 def _is_surely_within() -> Column:
-    """True if a broker is certainly not above the limit, and sheds nothing as an overloaded one."""
+    """True if a broker is certainly not above the limit, and need not shed for overload."""
     within = excess_over_average().most < _threshold() - POINTS
     return certainly(within) & ~F.col("sheds_under_85")
 
