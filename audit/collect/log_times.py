@@ -93,8 +93,9 @@ class LogTimes:
             return self._why_unclear(head[: clock.end()])
         if written := _unknown_date(head):
             return (
-                f"'{written}' has a date or time in a format that is not read, and --date does not "
-                "replace it; write ISO dates and 24 hours with seconds, such as 2026-11-20T22:06:01"
+                f"'{written}' has a date or time in an unknown format, which --date does not "
+                "replace; write ISO dates and 24-hour times with seconds, such as "
+                "2026-11-20T22:06:01"
             )
         if self._day is None and clock:
             return "its lines have a time but no date; give the date of the first line with --date"
@@ -124,7 +125,7 @@ class LogTimes:
             return f"'{written}' has no year, and is not of {date}; give the date of the first line"
         days = f"{LARGEST_GAP.days} days of the line before"
         return (
-            f"'{written}' has no year, and in none is it within {days}; "
+            f"'{written}' has no year, and in no year is it within {days}; "
             "write ISO dates, such as 2026-11-20T10:06:01"
         )
 

@@ -122,7 +122,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--strategy",
         metavar="STRATEGY",
-        help="the shedding strategy (that of the settings, or ThresholdShedder)",
+        help="the shedding strategy (the one in the settings, or else ThresholdShedder)",
     )
     parser.add_argument(
         "--setting",
@@ -154,7 +154,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_profile(
         parser,
-        "the documents or release that the reference follows (that of the reports, or "
+        "the documents or release that the reference follows (the release in the reports, or else "
         f"{DEFAULT_PROFILE})",
         None,
     )

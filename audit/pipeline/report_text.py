@@ -324,8 +324,8 @@ OTHER_AMOUNTS = {
         "ThresholdShedder sheds the excess over average and threshold plus five points, instead of "
         "down to five points below the average"
     ),
-    "threshold-least": f"ThresholdShedder sheds nothing if that is not more than {MIN_THROUGHPUT}",
-    "uniform-share": "UniformLoadShedder moves another share of the difference than half",
+    "threshold-least": f"ThresholdShedder sheds nothing if that is not above {MIN_THROUGHPUT}",
+    "uniform-share": "UniformLoadShedder moves a share of the difference other than half",
 }
 """Texts on how the amounts that releases shed differ from the documents, by names in
 `specs/ways.yaml`.

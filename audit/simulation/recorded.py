@@ -40,8 +40,8 @@ gone if another broker has written this many reports since the missing broker's 
 """
 
 RATIO = (
-    "the ratio is that of a broker's recorded report with the most traffic, without a resource at "
-    "100 % if there is one, since use that does not come from traffic distorts it least there"
+    "the ratio is from the broker's recorded report with the most traffic, if possible one without "
+    "a resource at 100 %, since use that does not come from traffic distorts the ratio least there"
 )
 TOLERANCE = 0.5
 """Maximum difference, in percentage points, between simulated and recorded usage in the first

@@ -165,7 +165,7 @@ def _uncounted_lines(course: SimulatedCourse, name: str) -> Iterator[str]:
     for resource, used in uncounted_overloads(course).items():
         threshold, why = overload_percentage(course), course.uncounted[resource]
         brokers = [f"{one} at {percent:.4g} %" for one, percent in used.items()]
-        ends = f"{resource} ends over {threshold:g} %, which does not count ({why})"
+        ends = f"{resource}, which does not count as load ({why}), ends over {threshold:g} %"
         yield from paragraph(f"{name}: {ends}: {first_of(brokers, MAX_UNCOUNTED)}")
         yield ""
 
@@ -266,8 +266,7 @@ def variant_table_page(records: Sequence[Mapping[str, Any]], command: str) -> st
 def _random_section(rows: Iterable[Sequence[str]]) -> list[str]:
     """Return the lines of a table of simulations in which a release chooses at random."""
     return [
-        "Placements among brokers that rank equally, of which the release chooses one at random, "
-        "so that",
+        "Placements among brokers that rank equally. The release chooses one of them at random, so",
         "its result may differ:",
         "",
         *markdown_table(("world", "variant", "placements", "first in cycle"), rows),

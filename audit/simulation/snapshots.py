@@ -126,7 +126,7 @@ def _busy_note(broker: str, said: Json, resources: Iterable[str]) -> str:
     return (
         f"{broker}: {used} with {throughput(exact(reported_throughput(said)))} is over "
         f"{TRAFFIC_RATIO} times what the other brokers use for as much traffic, so it is assumed "
-        "to grow with traffic as theirs does"
+        "to grow with traffic as it does on the other brokers"
     )
 
 

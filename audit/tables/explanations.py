@@ -147,15 +147,15 @@ def _overload_reason(written: TrafficFormat) -> Column:
 def _uniform_reason(written: TrafficFormat) -> Column:
     own, traffic = F.col("uniformloadshedder"), F.col("traffic")
     need, filled = written(own["need"]), F.coalesce(uniform.FILLED_COLUMN, F.lit(0.0))
-    going = F.concat(F.lit("fits into half of the gap, "), need, F.lit(", of which "))
-    going = F.concat(going, written(filled), F.lit(" are filled"))
+    going = F.concat(F.lit("fits into half of the difference, "), need, F.lit(", of which "))
+    going = F.concat(going, written(filled), F.lit(" are used up"))
     return _first_reason(
         (
             (~F.coalesce(own["over"], F.lit(False)), F.lit("differences within the thresholds")),
             (~own["most_loaded"], F.lit("broker not the most loaded")),
             (F.col("chosen"), going),
             (traffic <= 0, F.lit("it carries nothing")),
-            (F.lit(True), F.concat(F.lit("more than what is left of half of the gap, "), need)),
+            (F.lit(True), F.concat(F.lit("more than is left of half of the difference, "), need)),
         )
     )
 
@@ -184,7 +184,7 @@ def _average_reason(_written: TrafficFormat) -> Column:
             (~own["most_used"], F.lit("broker not the most used")),
             (F.col("chosen"), going),
             (own["need"] <= 0, F.lit("the difference in traffic is too small")),
-            (F.lit(True), F.concat(F.lit("more than what is left of "), need)),
+            (F.lit(True), F.concat(F.lit("more than is left of "), need)),
         )
     )
 

@@ -159,7 +159,7 @@ def _possible_owners(claims: Claims, focus: Focus) -> Iterator[tuple[str, OwnerC
             yield f"if {broker} owned it", _preferring(broker)
     elif focus.broker is not None and any(focus.broker in brokers for brokers in claims.values()):
         broker = focus.broker
-        yield f"if {broker} owned what it reports", _preferring(broker)
+        yield f"if {broker} owned the bundles that it reports", _preferring(broker)
         yield "if the other broker owned it", _avoiding(broker)
     else:
         yield "if the first of these brokers owned it", lambda brokers: brokers[0]

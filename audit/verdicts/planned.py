@@ -44,7 +44,7 @@ def findings_about_plans(silver: Silver, made: GoldTables, plan: AuditPlan) -> D
     why = why.when(F.col("to") != F.col("least"), ATTEMPT_UNRECORDED)
     told = F.concat(F.col("bundle"), F.lit(": "), why)
     lack = F.min(F.when(why.isNotNull(), told))
-    fine = formatting.joined("the least used broker,", F.min("to"), "has what was unloaded")
+    fine = formatting.joined("all unloaded bundles went to the least used broker,", F.min("to"))
     found = rows.groupBy(*KEY).agg(lack.alias("lack"), fine.alias("fine"))
     return found.select(
         *KEY,

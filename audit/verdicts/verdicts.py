@@ -33,7 +33,7 @@ VERDICTS = (ALLOWED, VIOLATED, NOT_DONE, UNDECIDED)
 ALLOWED_AT_OTHER_MOMENT = (
     "it is allowed with the reports known at another moment at which the cycle may have run"
 )
-UNCERTAIN_UNLOAD = "it is allowed if an unload of uncertain cause was, or was not, shedding"
+UNCERTAIN_UNLOAD = "whether it is allowed depends on the uncertain cause of an unload"
 IN_ANOTHER_VIEW = "it may be allowed, because the state of the cluster is uncertain: "
 MAY_HAVE_TO_STAY = (
     "a bundle of the broker may have to stay, because of its namespace or its next owner"

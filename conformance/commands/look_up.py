@@ -80,9 +80,9 @@ def _rule_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "id",
         metavar="ID",
-        help="the ID of a rule, such as OVERLOAD-02; the numbers of its sentences count from 1 "
-        "within each section, without headings, and a list item, a row of a table or a line with a "
-        "setting starts a new sentence",
+        help="the ID of a rule, such as OVERLOAD-02; in its sources, sentences are numbered from "
+        "1 within each section, without headings; a list item, a row of a table and a line with a "
+        "setting each start a new sentence",
     )
     add_profile(parser, "show the sources in these documents", default=None)
 

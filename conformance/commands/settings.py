@@ -33,8 +33,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="*",
         metavar="PATTERN|FILE|URL",
         help="names of settings, as in '*Shedding*'; or one file with settings, such as a "
-        "broker.conf, or the admin URL of a broker, to explain: what is in force, what has no "
-        "effect, and what an upgrade changes",
+        "broker.conf, or the admin URL of a broker, to explain: which settings are in force, which "
+        "have no effect, and what an upgrade changes",
     )
     add_profile(parser, "print the settings that this profile names, with defaults (%(default)s)")
     parser.add_argument(
@@ -52,8 +52,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--release",
         type=released_version,
         metavar="VERSION",
-        help="the version of Pulsar that reads FILE, such as 4.0.3 (that of the image in FILE, or "
-        "the newest known release)",
+        help="the version of Pulsar that reads FILE, such as 4.0.3 (the version of the image in "
+        "FILE, or else the newest known release)",
     )
     add_dynamic(parser)
     parser.add_argument("--json", action="store_true", help="print the explanation of FILE as JSON")

@@ -90,7 +90,7 @@ def assumed_readings(example: Example, profile: str) -> Iterator[str]:
         why = f"; {closed}" if closed else ""
         yield (
             f"{assumes}: {reading.question} {taken.means}\n"
-            f"This is how one may read {places}{why}.\n"
+            f"This is a possible reading of {places}{why}.\n"
             "The rules below are meant in this sense:"
         )
 

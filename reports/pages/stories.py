@@ -11,7 +11,7 @@ from pulsar_conformance.reports.pages.answers import LINE
 from pulsar_conformance.reports.pages.cells import Json, format_field, format_object, join_shortened
 from pulsar_conformance.reports.pages.tables import Table
 
-HEADINGS = ("minute", "event", "what comes of it")
+HEADINGS = ("minute", "event", "result")
 
 KINDS: Mapping[str, str] = {
     "broker_up": "broker up",
@@ -124,7 +124,7 @@ def _led_by(step: Json, before: Mapping[str, Any]) -> Iterator[str]:
     """Yield texts on the leader, and on the broker that the leader's znode names, if they have
     changed.
     """
-    said = {"leader": "leads", "leaderNode": "is in the leader's node"}
+    said = {"leader": "leads", "leaderNode": "is named in the leader's znode"}
     for name, verb in said.items():
         if name in step and step[name] != before.get(name):
             yield f"{step[name] or 'no broker'} {verb}"

@@ -59,7 +59,7 @@ def told(case, focus):
         (Focus(bundle=TWO), ["if b1:8080 owned it", "if b2:8080 owned it"]),
         (
             Focus(broker="b1:8080"),
-            ["if b1:8080 owned what it reports", "if the other broker owned it"],
+            ["if b1:8080 owned the bundles that it reports", "if the other broker owned it"],
         ),
         (Focus(broker="b3:8080"), ["if the first of these brokers owned it"]),
         (Focus(), ["if the first of these brokers owned it"]),

@@ -146,7 +146,7 @@ UNKNOWN_DATES = {
     "01/12/2025 00:05": " INFO",
     "12/1/2025 9:05": ":00 INFO",
 }
-"""Starts of lines with a date or time in a format that is not read, with what follows it."""
+"""Starts of lines with a date or time in an unknown format, with what follows it."""
 
 
 @pytest.mark.parametrize("words", [(), ("--date", "2025-12-05"), ("--date", "2025-12-01")])
@@ -155,14 +155,16 @@ def test_a_date_in_an_unknown_format_is_refused_by_name(imported, start, words):
     ahead = f"{AT} INFO {LOGGED}"
     found, err = imported(ahead, f"{start}{UNKNOWN_DATES[start]} {LOGGED}", words=words, status=2)
     assert found == []
-    assert f"leader.log:2: '{' '.join(start.split())}' has a date or time in a format that" in err
-    assert "write ISO dates and 24 hours with seconds, such as 2026-11-20T22:06:01" in err
+    assert (
+        f"leader.log:2: '{' '.join(start.split())}' has a date or time in an unknown format" in err
+    )
+    assert "write ISO dates and 24-hour times with seconds, such as 2026-11-20T22:06:01" in err
 
 
 def test_a_date_in_an_unknown_format_is_refused_in_json(imported):
     line = compact(level="INFO", message=LOGGED, time="01/12/2025 00:05:00")
     _, err = imported(line, words=("--date", "2025-12-05"), status=2)
-    assert "leader.log:1: '01/12/2025 00:05:00' has a date or time in a format" in err
+    assert "leader.log:1: '01/12/2025 00:05:00' has a date or time in an unknown format" in err
 
 
 NO_DATES = (
@@ -208,7 +210,7 @@ def test_lines_of_syslog_get_their_year_from_the_date_of_the_first(imported):
         (
             ["Dec 01", "Jan  5"],
             ("--date", "2025-12-01"),
-            "leader.log:2: 'Jan 5 00:12:00' has no year, and in none is it within 31 days of",
+            "leader.log:2: 'Jan 5 00:12:00' has no year, and in no year is it within 31 days of",
         ),
         (["Feb 28", "Feb 29"], ("--date", "2025-02-28"), "leader.log:2: 'Feb 29 00:12:00' has no"),
     ],

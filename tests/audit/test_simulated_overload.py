@@ -149,16 +149,17 @@ def test_a_full_resource_that_does_not_count_is_named_with_its_brokers(simulate)
     """By default, direct memory has the weight 1 in 3.0, and 0 in 4.2."""
     words = ("--reports", "fixtures/reports/full-direct-memory", "--cycles", "40")
     older = simulate(*words, "--profile", "released-3.0")[1]
-    assert "not count (" not in " ".join(older.split())
+    assert "not count as load (" not in " ".join(older.split())
     newer = (*words, "--profile", "released-4.2")
     out = " ".join(simulate(*newer)[1].split())
-    told = f"directMemory ends over 85 %, which does not count ({DIRECT} is 0): broker-1 at 95 %"
+    why = f"which does not count as load ({DIRECT} is 0)"
+    told = f"directMemory, {why}, ends over 85 %: broker-1 at 95 %"
     assert f"ThresholdShedder: {told}" in out
     assert "Resources with a weight of 0 count in neither over nor spread" in out
     both = simulate(*words, "--profile", "released-3.0", "--compare", "profile=released-4.2")[1]
     assert f"released-4.2: {told}" in " ".join(both.split())
-    assert " ".join(both.split()).count("does not count (") == 1
+    assert " ".join(both.split()).count("does not count as load (") == 1
     [course] = json.loads(simulate(*newer, "--json")[1])
     assert course["uncounted"] == {"directMemory": {"broker-1": 95}}
     weighted = simulate(*newer, "--setting", f"{DIRECT}=0.01")[1]
-    assert "not count (" not in " ".join(weighted.split())
+    assert "not count as load (" not in " ".join(weighted.split())

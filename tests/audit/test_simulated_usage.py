@@ -49,7 +49,7 @@ def test_a_note_says_which_use_is_not_that_of_traffic():
     world = world_with(one=broker(50, 100), odd=broker(90, 0.001))
     assert world.notes[-1] == (
         "odd: 90 % of cpu with 1 KB/s is over 10 times what the other brokers use for as "
-        "much traffic, so it is assumed to grow with traffic as theirs does"
+        "much traffic, so it is assumed to grow with traffic as it does on the other brokers"
     )
     alone = world_with(odd=broker(90, 0.001), idle=broker(3, 0))
     assert not any(note.startswith("odd") for note in alone.notes)

@@ -185,7 +185,7 @@ def test_a_comparison_of_settings_says_how_the_release_differs_from_what_it_comp
     text = told("released-3.0")
     assert "computed by the amounts of documented-3.0, from which released-3.0 differs" in text
     assert "sheds the excess over average and threshold plus five points, instead of down" in text
-    assert "nothing if that is not more than loadBalancerBundleUnloadMinThroughput" in text
+    assert "nothing if that is not above loadBalancerBundleUnloadMinThroughput" in text
     assert "for the release's own decisions, use simulate --history FILE" in text
     assert "ThresholdShedder" not in told("released-2.4")
     assert "computed by" not in told("documented-3.0")

@@ -300,7 +300,7 @@ def test_what_is_assumed_is_written():
 
 def test_a_story_is_a_table_of_time():
     shown = part_of(example_of("shed-again-within-grace"))
-    assert "\n| minute | event | what comes of it |\n" in shown
+    assert "\n| minute | event | result |\n" in shown
     moved = "shop/eu/0x00000000_0xffffffff leaves b1 (shed), goes to b2"
     assert f"\n| 0 | 3 minutes pass | {moved} |\n" in shown
     assert "steps:" not in "".join(built().values())

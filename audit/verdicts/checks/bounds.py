@@ -135,9 +135,9 @@ def only_the_busiest_sheds_for_an_idle_broker(readings: Readings) -> RuleColumns
         plain(excess_over_average().most),
         F.lit(" points above the average; the threshold is "),
         plain(_threshold()),
-        F.lit("; it is at most at "),
+        F.lit("; its usage is at most "),
         plain_distinct_from(F.col("most"), highest),
-        F.lit(" %, and another broker at least at "),
+        F.lit(" %, and another broker's is at least "),
         plain_distinct_from(highest, F.col("most")),
         F.lit(" %"),
     )
