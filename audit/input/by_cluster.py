@@ -20,7 +20,9 @@ NEVER = datetime(9999, 1, 1, tzinfo=UTC)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 MAX_NAMED_CLUSTERS = 100
-"""Maximum number of clusters with a rebuild time of their own; all other clusters share one."""
+"""Maximum number of clusters with a rebuild time of their own; all other clusters share a single
+rebuild time.
+"""
 
 MAX_CHANGED_CLUSTERS = 5_000
 """Number of changed clusters above which all clusters share the earliest time."""

@@ -34,10 +34,10 @@ MAX_INSPECTED_BYTES = 1 << 27
 
 
 def is_intact_gzip(path: str) -> bool:
-    """True if a file consists of complete gzip members of less than `MAX_INSPECTED_BYTES` in all.
+    """True if a file consists of complete gzip members, with less than `MAX_INSPECTED_BYTES` in all
+    when decompressed.
 
-    The size is that of the decompressed content. Every reader reads the same lines from such a
-    file.
+    Every reader reads the same lines from such a file.
     """
     if not path.endswith(GZIP):
         return False

@@ -27,7 +27,7 @@ ACCOMPANYING_COLUMNS = frozenset(
     {"key", "topic", "partition", "offset", "timestamp", "timestampType", "timestamp_type"}
     | {"headers", "date", "hour"}
 )
-"""Columns that may accompany a column with whole records: those that connectors of Kafka write, and
+"""Columns that may accompany a column with whole records: columns that Kafka connectors write, and
 partitions by time.
 """
 

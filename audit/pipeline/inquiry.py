@@ -49,8 +49,8 @@ DERIVED_CYCLES = 3
 
 @dataclass(frozen=True)
 class Inquiry:
-    """An inquiry about a bundle, a broker or both. With `at`, later events are left out. With
-    `cluster`, other clusters are.
+    """An inquiry about a bundle, a broker or both. With `at`, later events are left out; with
+    `cluster`, all other clusters are left out.
     """
 
     bundle: str | None = None

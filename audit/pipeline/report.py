@@ -108,8 +108,8 @@ def check_profile_has_rules(plan: AuditPlan) -> None:
 def judging_plan(
     spark: Any, path: str, profile: str | None, readings: Mapping[str, str], **more: Any
 ) -> AuditPlan:
-    """Return the plan for a profile. Without one, return the plan for the release that the load
-    reports name, which also judges by that release's documents, or else for `DEFAULT_PROFILE`.
+    """Return the plan for a profile. Without a profile, return a plan for the release that the load
+    reports name, which also judges by its documents, or else for `DEFAULT_PROFILE`.
 
     Errors: `AuditError` for a profile without rules about unloads, `specs.UnknownName` for a
     reading that the profile does not permit.

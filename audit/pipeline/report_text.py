@@ -77,7 +77,9 @@ def report_lines(found: Json, faults: list[Json], cases: str) -> Iterator[str]:
 
 
 def _period_lines(since: str | None, until: str | None) -> Iterator[str]:
-    """Yield the period to which all following numbers are limited, if there is one."""
+    """Yield a line with the period to which all following numbers are limited, if a period is
+    given.
+    """
     ends = (
         (word, time)
         for word, time in (("from", since), ("to" if since else "before", until))

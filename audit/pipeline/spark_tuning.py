@@ -59,7 +59,7 @@ than the default one.
 def process_settings(path: str) -> Mapping[str, str]:
     """Return the settings of a Spark process, given the path of the history.
 
-    A history that is not local is treated as a large one.
+    A history that is not local is treated as large.
     """
     there = Path(path)
     files = there.rglob("*") if there.is_dir() else [there]
@@ -89,8 +89,8 @@ SMALL_TABLES = ("cycles", "last_reports", "broker_usage", "decisions", "findings
 """Tables with at most one row for each broker and cycle. The others have a row for each bundle."""
 
 SMALL_FACTOR = 32
-"""Ratio of two sizes: the bytes of the history per partition of `SMALL_TABLES`, and those per
-partition of any other table.
+"""Ratio of the bytes of the history per partition of `SMALL_TABLES` to the bytes per partition of
+any other table.
 """
 
 HEAVY_TABLES = ("bundle_averages", "broker_decisions")
@@ -106,7 +106,7 @@ def table_settings(table: str, length: int, tasks: int) -> Mapping[str, str]:
 
     `length` is the size of the history in bytes, and `tasks` the number of tasks that run at a
     time. For 2.9 million samples, `SMALL_TABLES` take 18 s with their own settings, and 38 s with
-    those of other tables.
+    the settings of other tables.
     """
     small = table in SMALL_TABLES
     least = SMALL_BYTES if table in HEAVY_TABLES else MAX_INTERPRETED_BYTES + 1

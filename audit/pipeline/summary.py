@@ -361,7 +361,9 @@ def _totals(chosen: DataFrame) -> dict[str, Any]:
 
 
 def _count_agreement(recorded: DataFrame, asked: DataFrame) -> tuple[int, int]:
-    """Return the number of unloads chosen under both settings, and only under the `asked` ones."""
+    """Return the numbers of unloads chosen under both settings, and only under the `asked`
+    settings.
+    """
     known = recorded.withColumn("known", F.lit(True))
     (row,) = (
         asked.join(known, list(UNLOADING), "left")

@@ -142,9 +142,9 @@ class GoldTable(AuditTable):
     """True if the table has a row per rule; such a table is not built for other settings."""
 
     as_documented: Callable[[DataFrame], DataFrame] | None = None
-    """A function that converts the release's rows to those by its documents.
+    """A function that converts the release's rows to the rows by its documents.
 
-    None if the rows by the documents must be built separately.
+    None if the latter must be built separately.
     """
 
 

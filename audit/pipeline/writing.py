@@ -31,7 +31,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 SETTLED_FILE_AGE = 1_000_000_000
-"""Age of a file in nanoseconds from which on any change of the file changes its modification time.
+"""Minimum age of a file, in nanoseconds, at which any change of the file alters its modification
+time.
 """
 
 BYTES_READ_AT_ONCE = 1 << 22
@@ -128,7 +129,7 @@ SHARDS = 64
 """Number of partitions of each day in a large history."""
 
 NEW_PARTITIONS_FOLDER = "aside"
-"""Folder for new partitions until they replace those of a table."""
+"""Folder for new partitions until they replace partitions of a table."""
 
 RECORDS = "records"
 SOURCES = "sources"
@@ -191,7 +192,7 @@ class Store:
         return None if count == mark.rows else f"it has {count} rows instead of {mark.rows}"
 
     def read(self, table: str, part: ClusterGroup | None = None) -> DataFrame:
-        """Return the rows of a complete table: all, or those of some clusters."""
+        """Return the rows of a complete table: of all clusters, or only of some clusters."""
         if part is None:
             return self._without_shard(self._with_partition_columns(table))
         return part.select(self._partitions_of(table, part))

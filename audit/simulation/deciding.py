@@ -36,7 +36,7 @@ before the unload, and reserves no load.
 
 RELIEF, HALF_THRESHOLD = "lower-boundary-relief", "half-threshold"
 """A way in `specs/ways.yaml`, and its alternative in which usage is smoothed a second time before
-the busiest broker sheds for an idle one.
+the busiest broker sheds because another broker is idle.
 """
 
 KEEPS_AVERAGES = "released-2.4"
@@ -44,7 +44,7 @@ KEEPS_AVERAGES = "released-2.4"
 
 
 class Decider(Protocol):
-    """An implementation that answers questions: a connection to one, or the model itself."""
+    """A connection to an implementation, or the model itself, which answers questions."""
 
     adapter: str
 
@@ -130,7 +130,7 @@ def decision_setup(
 def draw_by_release(profile: str) -> Callable[[Json], str | None]:
     """Return `DecisionSetup.draw` for the release that a profile describes.
 
-    The broker is the one that the adapter for released classes returns for the same question, so
+    It returns the same broker as the adapter for released classes does for the same question, so
     that simulations by the model and by the classes can be compared.
     """
     model = Model(profile)

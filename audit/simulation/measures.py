@@ -265,8 +265,8 @@ class RecordedMatch:
 
 
 def match_with_recorded(course: SimulatedCourse) -> RecordedMatch | None:
-    """Return how far a simulation's unloads match the recorded ones; None if no cycles were
-    recorded.
+    """Return how far a simulation's unloads match the recorded unloads; None without recorded
+    cycles.
     """
     length = min(len(course.cycles), len(course.world.clock))
     if not length:

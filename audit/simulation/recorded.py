@@ -74,7 +74,7 @@ class _History:
     versions: set[str] = field(default_factory=set)
 
     def add(self, record: Json) -> None:
-        """Add a record; ignore it if its cluster is not that of the first record."""
+        """Add a record; ignore it if its cluster differs from the first record's."""
         self.cluster = self.cluster or record.get("cluster")
         if record.get("cluster") != self.cluster:
             return

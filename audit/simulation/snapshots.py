@@ -107,7 +107,7 @@ def _others_ratios(brokers: Mapping[str, Json], broker: str) -> dict[str, float]
     excessively.
 
     The ratio is in percent per byte per second. The use is excessive if the ratio of `broker` is
-    over `TRAFFIC_RATIO` times that of the others. Empty if `broker` or the others have no traffic.
+    over `TRAFFIC_RATIO` times the others' ratio. Empty if `broker` or the others have no traffic.
     """
     others = [said for name, said in brokers.items() if name != broker]
     traffic, own = sum(map(reported_throughput, others)), reported_throughput(brokers[broker])
@@ -138,7 +138,7 @@ def _resource_usage(
 ) -> dict[str, tuple[float, float]]:
     """Return two numbers per resource: constant usage in percent, and percent per byte per second.
 
-    For a resource in `others`, the second number is the one given there.
+    For a resource in `others`, the second number is the value in `others`.
     """
     fixed = {one: (percent_used(said, one), 0.0) for one in RESOURCES if one not in SCALING}
     idle = {one: 0.0 if scale else percent_used(said, one) for one in SCALING}

@@ -95,7 +95,7 @@ def _with_recorded_ways(world: SimulatedWorld) -> SimulatedWorld:
 def _common_strategy(worlds: Sequence[SimulatedWorld]) -> str:
     """Return the strategy that all worlds have in their settings.
 
-    Errors: `BadWorld` if they have different ones.
+    Errors: `BadWorld` if they have different strategies.
     """
     named = {world.name: strategy_of_settings(world.settings) or USUAL_STRATEGY for world in worlds}
     if len({*named.values()}) > 1:

@@ -54,7 +54,7 @@ from pulsar_conformance.specs.setting_names import why_unknown
 
 STRATEGY, PROFILE = "strategy", "profile"
 NON_SETTING_PREFIXES = (f"{STRATEGY}=", f"{PROFILE}=")
-"""Prefixes of those words of a variant that are not settings."""
+"""Prefixes of words of a variant that are not settings."""
 
 PULSAR = "pulsar:"
 """Prefix of the names of adapters for released Pulsar."""
@@ -145,8 +145,8 @@ def _idle_settings(
 ) -> Iterator[tuple[str, str]]:
     """Yield the settings without effect, each with the reason.
 
-    They are those that the variant's release lacks, and those of the world and the variant that
-    other settings disable. `defaults` is passed on to `without_effect`.
+    They include settings that the variant's release lacks, and settings of the world or the variant
+    that other settings disable. `defaults` is passed on to `without_effect`.
     """
     yield from variant.lacking.items()
     values = _settings_that_run(variant, world)
@@ -190,7 +190,7 @@ def split_strategy(
 ) -> tuple[str | None, dict[str, Any]]:
     """Return the strategy that is named or set (None if there is neither), and the other settings.
 
-    Errors: `BadWorld` if the settings set a different strategy than the named one.
+    Errors: `BadWorld` if a strategy is named, but the settings set a different strategy.
     """
     others = {name: value for name, value in settings.items() if name != STRATEGY_SETTING}
     given = strategy_of_settings(settings)

@@ -181,7 +181,7 @@ class SimulatedWorld:
         return minutes
 
     def minutes_at(self, cycle: int, interval: float) -> float:
-        """Return the minutes from the first cycle to this one.
+        """Return the minutes from the first cycle to `cycle`.
 
         After the recorded cycles, a cycle lasts `interval`.
         """

@@ -1,8 +1,9 @@
 """`unloads`: the reason why each bundle was unloaded, and the shedding cycle that caused it.
 
-A recorded cause is used. Without one, the cause follows from other records: whether a cycle ran
-just before, the bundle had just been split, or its whole broker or namespace was unloaded. If these
-do not show the cause, it is `open`, and the cycle is judged with and without the unload.
+A recorded cause is used. Otherwise, the cause is derived from other records: whether a cycle ran
+just before, the bundle had just been split, or all bundles of its broker or namespace were
+unloaded. If they do not show the cause, it is `open`, and the cycle is judged with and without the
+unload.
 """
 
 from __future__ import annotations

@@ -65,7 +65,7 @@ def leader_terms(silver: Silver, days: DataFrame) -> DataFrame:
     """Return the terms of leaders: `cluster`, `since`, `until`, `last` and `led`.
 
     Two more periods count as terms: until the first recorded start of a leader, and from a
-    quarantined record of a leader on. Their `led` is false: it is unknown what the leader knew.
+    quarantined record of a leader on. There, `led` is false: it is unknown what the leader knew.
     """
     spans = days.groupBy("cluster").agg(F.min("first").alias("first"), F.max("last").alias("last"))
     begun = _leader_starts(silver).select("cluster", "at", F.lit(True).alias("led"))

@@ -128,8 +128,8 @@ def if_kept(
     """Return the bounds of a broker's usage if the leader knows what former leaders knew; null if
     that makes no difference.
 
-    `bounds` are the least and the greatest usage in the leader's own term, and `smoothed` those of
-    the smoothed usage.
+    `bounds` are the least and the greatest usage in the leader's own term, and `smoothed` the least
+    and the greatest smoothed usage.
     """
     ever, present, kept = F.col("ever"), F.col("present"), F.col("kept")
     least, most = F.least(ever["least"], present), F.greatest(ever["most"], present)

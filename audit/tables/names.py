@@ -22,7 +22,7 @@ host alone.
 def with_reported_names(silver: Silver) -> Silver:
     """Return the tables with brokers named as in load reports.
 
-    Other records may name a broker by a URL, by another of its ports, or with or without its
+    Other records may name a broker by a URL, with another of its ports, or with or without its
     domain. A small Spark job finds out if any record does.
     """
     spelt = silver.actions.select("cluster", "broker")

@@ -32,7 +32,7 @@ BY_ORDER = ("SHED-07", "THRESHOLD-12", "OVERLOAD-06")
 
 BY_USAGE = ("THRESHOLD-01", "THRESHOLD-02", "THRESHOLD-07", "THRESHOLD-18")
 """Rules about the usage above which a broker sheds. The first two judge a leader that knows no
-earlier usage, and the others one that does.
+earlier usage, and the others a leader that does.
 """
 
 RULE_RESULTS = (

@@ -297,7 +297,7 @@ def sheds_the_second_heaviest(planted: PlantedCycle) -> UnloadPairs | None:
 def _unload_from_overloaded(planted: PlantedCycle, bundles: slice) -> UnloadPairs | None:
     """Overload the busiest broker, and unload some of its movable bundles.
 
-    The movable bundles are sorted by traffic, the heaviest first; `bundles` selects those to
+    The movable bundles are sorted by traffic, the heaviest first; `bundles` selects the bundles to
     unload.
     """
     for broker in planted.busiest()[:1]:

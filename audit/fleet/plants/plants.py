@@ -92,9 +92,10 @@ def violations_of_rules(rules: Sequence[str]) -> list[PlantedViolation]:
 
 
 def strategy_for(rules: Sequence[str], given: str | None) -> str:
-    """Return a strategy under which all these rules can be violated: `given`, unless it is None.
+    """Return a strategy under which all these rules can be violated; `given`, if it is not None.
 
-    Errors: `BadFleet` if there is no such strategy, or `given` is not one.
+    Errors: `BadFleet` if there is no such strategy, or if the rules cannot be violated under
+    `given`.
     """
     strategy = given
     for rule, plant in zip(rules, violations_of_rules(rules), strict=True):
@@ -107,7 +108,7 @@ def strategy_for(rules: Sequence[str], given: str | None) -> str:
 
 
 def settings_for(rules: Sequence[str], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the given settings together with those that violations of these rules need.
+    """Return the given settings, and the settings that violations of these rules need.
 
     Errors: `BadFleet` if they contradict each other.
     """
@@ -119,7 +120,7 @@ def settings_for(rules: Sequence[str], given: Mapping[str, Any]) -> dict[str, An
 
 
 def readings_for(rules: Sequence[str], given: Mapping[str, str]) -> dict[str, str]:
-    """Return the given readings together with those that violations of these rules need.
+    """Return the given readings, and the readings that violations of these rules need.
 
     Errors: `BadFleet` if they contradict each other.
     """

@@ -29,8 +29,8 @@ class SplitInput:
     settings: Json
 
     def pick_bundle(self) -> tuple[Json, str] | None:
-        """Return a report, and its bundle with the most topics among those with fewer than
-        `TOPICS_NEAR_SPLIT` topics; None if no report has such a bundle.
+        """Return a report, and its bundle with the most topics but fewer than `TOPICS_NEAR_SPLIT`;
+        None if no report has a bundle with fewer.
         """
         for said in self.reports.values():
             known = {name: one["topics"] for name, one in said["lastStats"].items()}

@@ -55,7 +55,7 @@ MAX_SHOWN_CYCLES = 8
 def cycle_lines(found: SmallestCluster, profiles: Sequence[str]) -> Iterator[str]:
     """Yield lines about the cycles with unloads that show the violation: usage, arithmetic, moves.
 
-    The arithmetic is that of the first of these profiles whose model unloads the same bundles.
+    The arithmetic is from the first of these profiles whose model unloads the same bundles.
     """
     endless = found.fault.rule.id == ENDLESS
     models = [Model(profile) for profile in profiles]

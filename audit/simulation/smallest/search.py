@@ -125,8 +125,8 @@ def search_with_variant(
 ) -> SmallestCluster | None:
     """Return the smallest cluster found in which a variant violates a rule; None if none is found.
 
-    The model is connected anew for each cluster, because its answer to a repeated question may name
-    a different one of several equal brokers. Errors: those of `make_simulator`.
+    The model is connected anew for each cluster, because it may choose another of several equal
+    brokers when a question is repeated. Errors: those of `make_simulator`.
     """
     connected = partial(connect, variant.adapter, variant.profile, readings)
 

@@ -44,7 +44,8 @@ COLUMNS = (
 """Columns about a broker in a cycle, with their types. `stuck` are the bundles that must stay, with
 the minutes since their unload. `least_traffic` is the lowest traffic of any movable bundle, and
 `fewest_messages` the lowest message rate above 0 of any movable bundle. `all_messages` and
-`all_bytes` are the total traffic of the broker's bundles; null if that of any bundle is unknown.
+`all_bytes` are the total traffic of the broker's bundles; null if the traffic of any bundle is
+unknown.
 """
 
 
@@ -111,8 +112,8 @@ def _must_stay() -> Column:
 
 
 def _unload_columns() -> list[Column]:
-    """Return columns with the bundles that a broker must keep, with all its unloads, and with only
-    those of its unloads that shedding certainly caused.
+    """Return columns with the bundles that a broker must keep, with all its unloads, and with the
+    unloads that shedding certainly caused.
     """
     own, unloaded, less = F.col("owned"), F.col("unloaded"), (-F.col("traffic")).alias("less")
     sure = F.filter("done", lambda at: ~F.array_contains("doubtful", at))

@@ -27,7 +27,7 @@ usage.
 """
 
 ENORMOUS = 1e12
-"""Traffic that is greater than that of any real broker."""
+"""Traffic that exceeds the traffic of any real broker."""
 
 VARIED_COLUMNS = ("settings", "named", "strategy")
 
