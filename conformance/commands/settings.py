@@ -287,10 +287,7 @@ def _sections(found: SettingsRead, to: str | None, every: bool) -> Iterator[Sect
     title = f"not set, so that the default of Pulsar {release} {but}"
     yield (title, defaults) if every else (f"{title}: {count} (--all lists them)", [])
     if found.others:
-        yield (
-            f"not listed: {counted(found.others, 'name')} that no balancing setting has",
-            [],
-        )
+        yield f"not listed: {counted(found.others, 'name')} of no balancing setting", []
 
 
 def _rows(some: Iterable[Unused]) -> list[str]:

@@ -143,7 +143,7 @@ def test_settings_of_others_are_counted_in_dynamic_ones_too(told, tmp_path):
     dynamic = tmp_path / "dynamic.json"
     dynamic.write_text(json.dumps({"someOtherSetting": "1", **PLAIN}), "utf-8")
     _, out = told({"brokerServicePort": 6650}, "--release", "4.0.7", "--dynamic", str(dynamic))
-    assert "not listed: 2 names that no balancing setting has" in out
+    assert "not listed: 2 names of no balancing setting" in out
 
 
 def test_a_file_of_one_empty_setting_has_one(told):

@@ -157,13 +157,14 @@ def test_an_example_without_listed_answers_holds_under_its_readings_alone(said):
         (
             "threshold-exactly-at-sheds",
             "a possible reading of load-balance-4.1 § ThresholdShedder; no document of "
-            "documented-3.0 allows it. Does a broker shed when its usage is exactly at the average plus the "
-            "threshold? Yes, both at and above that. The rules below are meant in this sense.",
+            "documented-3.0 allows it. Does a broker shed when its usage is exactly at the average "
+            "plus the threshold? Yes, both at and above that. The rules below are meant in this sense.",
         ),
         (
             "overload-at-75-sheds",
             "It holds under overload-trigger=reaches, a possible reading of load-balance-3.0 § "
-            "Broker overload thresholds and load-balance-2.10 § Broker overload thresholds. Is a broker",
+            "Broker overload thresholds and load-balance-2.10 § Broker overload thresholds. Is a "
+            "broker",
         ),
     ],
 )
