@@ -158,7 +158,8 @@ def test_an_example_without_listed_answers_holds_under_its_readings_alone(said):
             "threshold-exactly-at-sheds",
             "a possible reading of load-balance-4.1 § ThresholdShedder; no document of "
             "documented-3.0 allows it. Does a broker shed when its usage is exactly at the average "
-            "plus the threshold? Yes, both at and above that. The rules below are meant in this sense.",
+            "plus the threshold? Yes, both at and above that. The rules below are meant in this "
+            "sense.",
         ),
         (
             "overload-at-75-sheds",
