@@ -11,10 +11,10 @@ from pulsar_conformance.adapters.protocol import JSON, Hello
 from pulsar_conformance.adapters.validation import InvalidAnswer, check_answers
 
 MIN_START_SECONDS = 5.0
-"""Minimum time limit in seconds for a start, even if the limit for answers is shorter."""
+"""Least timeout in seconds for a start, even if the timeout for answers is shorter."""
 
 MIN_END_SECONDS = 1.0
-"""Minimum time limit in seconds for an exit."""
+"""Least timeout in seconds for an exit."""
 
 
 @dataclass(frozen=True)

@@ -117,10 +117,9 @@ def _part(cycle: Cycle, gap: Rate) -> str:
 
 
 def _other_measure(cycle: Cycle, broker: Broker, taken: Sequence[str]) -> Iterator[Step]:
-    """Yield a step with the amount that may move in the other measure, which readings do not
-    choose.
+    """Yield a step with the amount that may move in the measure that the readings do not choose.
 
-    No step is yielded if no broker has less traffic in the other measure. [UNIFORM-04, UNIFORM-05]
+    No step is yielded if no broker has less traffic in that measure. [UNIFORM-04, UNIFORM-05]
     """
     [other] = (one for one in WRITTEN if one != cycle.readings["shed-measure"])
     counted = cycle.measured_by(other)

@@ -142,7 +142,7 @@ def concerns_version(name: str, version: str) -> bool:
 
 
 def _as_text(value: Value) -> str:
-    """Return a default as broker.conf contains it; a class without its package."""
+    """Return a default as written in broker.conf, but the name of a class without its package."""
     text = str(value).lower() if isinstance(value, bool) else str(value)
     return text.removeprefix(PACKAGE).replace(",", ", ")
 

@@ -26,7 +26,7 @@ TOKEN_VARIABLE = "PULSAR_CONFORMANCE_TOKEN"
 """The environment variable that holds a token."""
 
 MIN_CHANGE_SECONDS = 30.0
-"""Minimum time limit of a change, in seconds: an unload waits until its bundle is closed."""
+"""Least timeout in seconds of a request for a change; an unload waits for its bundle to close."""
 
 
 class BadUrl(UserError):

@@ -139,7 +139,10 @@ class SparkConnection(Connection):
         return [found[number] for number in range(len(texts))]
 
     def _count(self, operation: str, texts: Sequence[str]) -> None:
-        """Count a job and its cases; free memory after more than `MAX_HELD_CHARACTERS`."""
+        """Count a job and its cases.
+
+        Once the texts since the last release of memory exceed `MAX_HELD_CHARACTERS`, free memory.
+        """
         with self._lock:
             self._jobs[operation] += 1
             self._cases[operation] += len(texts)

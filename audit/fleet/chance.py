@@ -14,7 +14,8 @@ def random_share(seed: int, purpose: str, *of: Column) -> Column:
 
 
 def random_integer(seed: int, purpose: str, count: int, *of: Column) -> Column:
-    """Return a column of pseudo-random integers in [0, `count`), which depend on the
-    columns `of`.
+    """Return a column of pseudo-random integers in [0, `count`).
+
+    Rows with equal values in the columns `of` get equal integers.
     """
     return F.pmod(F.xxhash64(F.lit(seed), F.lit(purpose), *of), F.lit(count))

@@ -72,8 +72,10 @@ class Measures:
 
     @property
     def outcome(self) -> str:
-        """The number of cycles until unloads end; otherwise `never` with the period or, without a
-        period, `ongoing`.
+        """The number of cycles until unloads end, or why there is none.
+
+        If unloads repeat periodically: `never` and the period. If they neither end nor repeat:
+        `ongoing`.
         """
         if self.rest is not None:
             return str(self.rest)

@@ -241,9 +241,10 @@ def _unloads_starting_grace(silver: Silver, made: GoldTables, plan: AuditPlan) -
 def _unloads_of_former_leaders(
     silver: Silver, made: GoldTables, plan: AuditPlan
 ) -> Iterator[DataFrame]:
-    """Yield, for each term whose leader may know unloads from former terms, the last unload of each
-    bundle before the term. The rows have the start of the term as their time. Such an unload may
-    have started a grace period, but not certainly.
+    """Yield the last unloads of bundles under former leaders, of which a new leader may know.
+
+    The rows are the last unload of each bundle before a term of leadership, with the start of the
+    term as their time. Such an unload may have started a grace period, but need not.
     """
     for side, judging in _sides(plan).items():
         terms = former_leaders.terms_with_heirs(silver, made, judging)

@@ -35,7 +35,7 @@ BROKERS: Mapping[str, Renaming] = {
     "brokers whose names differ only in capitalization": _renaming_by_capitals(
         "broker-{}", "Broker-{}", "BROKER-{}"
     ),
-    "brokers whose names begin with each other": lambda number: "broker" + number * "-1",
+    "brokers whose names are prefixes of others": lambda number: "broker" + number * "-1",
     "brokers whose long names differ in the middle": (LONG_PART + "-{}-" + LONG_PART).format,
     "brokers with names beyond ASCII": "brøker-{}-東京".format,
 }
@@ -46,7 +46,7 @@ NAMESPACES: Mapping[str, Renaming] = {
     "namespaces whose names differ only in capitalization": _renaming_by_capitals(
         "acme/app-{}", "acme/App-{}", "ACME/app-{}"
     ),
-    "namespaces whose names begin with each other": lambda number: "acme/app" + number * "-1",
+    "namespaces whose names are prefixes of others": lambda number: "acme/app" + number * "-1",
     "namespaces whose long names differ in the middle": (
         "acme/" + LONG_PART + "-{}-" + LONG_PART
     ).format,
@@ -55,7 +55,7 @@ NAMESPACES: Mapping[str, Renaming] = {
 DOMAINS: Mapping[str, Renaming] = {
     "domains and groups named by numbers": "{}".format,
     "domains and groups with names beyond ASCII": "Räck {} / 東京".format,
-    "domains and groups whose names begin with each other": lambda number: "rack" + number * "-1",
+    "domains and groups named by prefixes of others": lambda number: "rack" + number * "-1",
 }
 """Renamings of domains and groups to names that differ in more than capital letters."""
 

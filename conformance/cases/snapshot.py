@@ -183,7 +183,7 @@ class Snapshot:
         if not self.owned and any(one.report is None for one in self.reported.values()):
             absent = "the metrics name no bundles, so the case has no traffic"
             if self.manager == EXTENSIBLE:
-                yield f"{absent}: the extensible load manager exposes none of its bundles"
+                yield f"{absent}: the extensible load manager exposes no bundles in metrics"
             elif self.settings.get(EXPOSED) is True:
                 yield f"{absent}, although {EXPOSED}=true: save pulsar_bundle_* of each broker, too"
             else:
@@ -392,7 +392,7 @@ def policy_without_topics(namespace: str, snapshot: Snapshot) -> tuple[list[Json
     if volatile:
         notes.append(
             f"{SWITCHES[1]} is false in the report of {volatile}: a bundle that is looked up for a "
-            "non-persistent topic cannot go there; the answer assumes a persistent one"
+            "non-persistent topic cannot go there; the answer assumes a persistent topic"
         )
     reserved = {"namespaces": [], "primary": names, "secondary": [], "least": 1}
     return [reserved] if names else [], notes

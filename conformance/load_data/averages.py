@@ -382,7 +382,7 @@ def a_bundle_gained_adds_its_load(
     """A broker that gains a bundle has its previous load plus the load of the bundle."""
     expect.given(len(asked) == 2, "a broker before and after a change")
     (fewer, less), (many, more) = sorted(asked, key=lambda asked: len(asked.case.owned))
-    expect.given(fewer.case["bundles"] == many.case["bundles"], "the other bundles carry the same")
+    expect.given(fewer.case["bundles"] == many.case["bundles"], "other bundles carry equal traffic")
     gained = [bundle for bundle in many.owned if bundle not in fewer.owned]
     one_more = len(gained) == 1 and len(many.owned) == len(fewer.owned) + 1
     expect.given(one_more, "one bundle is gained or lost")

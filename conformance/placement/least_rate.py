@@ -119,7 +119,7 @@ MISTAKES: Mapping[str, Callable[[Placing], Mistakes]] = {
 
 
 def not_as_if(case: Placing, answer: Placed, rule: str, expect: Expect) -> None:
-    """Reject a choice explained by a mistake against `rule`, but by none against another rule."""
+    """Reject a choice that a breach of `rule` would explain, and a breach of no other rule."""
     comparison = assume_unowned_and_placed(case, answer, expect)
     right = allowed_candidates(comparison)
     for other, mistake in MISTAKES[rule](case):

@@ -1,5 +1,6 @@
-"""Answers to the operations that only documents from 4.0 on describe; imported when first
-needed.
+"""Answers to the operations that no document before 4.0 describes.
+
+The module is imported when it is first needed.
 """
 
 from __future__ import annotations

@@ -43,11 +43,11 @@ class Mix(NamedTuple):
 class CycleMemory:
     """State that a strategy keeps from one cycle to the next.
 
-    For ThresholdShedder, `usage` and `average` are the smoothed usage of each broker and of all
-    brokers, and `smoothings` lists the steps of smoothing. `tables` holds the capacities of the
-    leader's hash maps. For AvgShedder, `low_hits` and `high_hits` count consecutive cycles in which
-    a broker was far from its counterpart. `transfer` is the state of TransferShedder, created with
-    its model.
+    ThresholdShedder: `usage` and `average` are the smoothed usage of each broker and of all
+    brokers, and `smoothings` lists the steps of smoothing. AvgShedder: `low_hits` and `high_hits`
+    count consecutive cycles in which a broker was far from its counterpart. TransferShedder:
+    `transfer` is its state. All strategies: `tables` holds the capacities of the leader's hash
+    maps.
     """
 
     usage: dict[str, float] = field(default_factory=dict)

@@ -48,13 +48,12 @@ def facts(
 
     `acts` has the rows of `acts.summarize_brokers`. `brokers` has the columns `percent`,
     `smoothed`, `observed` (whether there are earlier observations), those of `BOUNDS`, `carries`
-    and `turn` (the broker's place in a case). `cycles` has `settings` in their types, `named`
-    (names of the given settings) and `strategy`. All three have `cycle`, the key of a cycle.
+    and `turn` (the broker's place in a case). `cycles` has `settings` (typed), `named` (names of
+    the given settings), `strategy`, if a release judges `released`, and if any cycle follows
+    AvgShedder the columns of `streaks.with_streaks`. All three have `cycle`, the key of a cycle.
 
-    If `brokers` has `standing`, `cycles` has `others`, as in `knowledge.with_views`; then the rows
-    have `remembers`, whether the leader knows what former leaders knew. If any cycle
-    follows AvgShedder, `cycles` has the columns of `streaks.with_streaks`. `cycles` has the column
-    `released`, which is true, if a release judges.
+    If `brokers` has `standing`, `cycles` must have `others`, as in `knowledge.with_views`. The
+    result then has `remembers`: true if the leader knows the memory of former leaders.
     """
     every = "standing" in brokers.columns
     if "released" not in cycles.columns:
