@@ -192,7 +192,7 @@ def test_a_message_of_an_unknown_topic_is_not_guessed(consumed):
 # ModularLoadManagerImpl alone reads exposeBundlesMetricsInPrometheus.
 def test_no_setting_makes_the_extensible_manager_expose_bundles(explained):
     _, _, err = explained(BOTH, "--release", "4.0.7", "--setting", MANAGER)
-    assert "the extensible load manager exposes none of its bundles" in err
+    assert "the extensible load manager exposes no bundles in metrics" in err
     assert "set exposeBundlesMetricsInPrometheus" not in err
 
 
