@@ -303,6 +303,29 @@ class Assignment:
             for name, report in self.case["brokers"].items()
         }
 
+    @property
+    def policies(self) -> Sequence[Json]:
+        """The isolation policies, given by regexes or by names of brokers."""
+        given: Sequence[Json] = self.case.get("policies") or self.case["isolation"]
+        return given
+
+    @property
+    def own_policy(self) -> Json | None:
+        """The isolation policy of the bundle's namespace; None if it has none."""
+        return next((one for one in self.policies if self.matches(one["namespaces"])), None)
+
+    def matches(self, namespaces: Iterable[str]) -> bool:
+        """True if a policy's namespaces include that of the bundle."""
+        if self.case.get("policies"):
+            return matches_any(namespaces, self.namespace)
+        return self.namespace in namespaces
+
+    def lists(self, policy: Json, kind: str, broker: str) -> bool:
+        """True if a policy has a broker among its `primary` or `secondary` ones."""
+        if self.case.get("policies"):
+            return bool(brokers_under([broker], policy[kind]))
+        return broker in policy[kind]
+
     @cached_property
     def permitted(self) -> Sequence[str]:
         """The brokers that the isolation policies permit for the bundle. [PLACE-14]"""

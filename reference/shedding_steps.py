@@ -14,6 +14,9 @@ from pulsar_conformance.specs.text import enumerated
 Stays = Callable[[str, Rate], str]
 """Function that returns why a bundle that may move stays, given the traffic shed so far."""
 
+TIE = "it carries as much as"
+"""Text that says of a bundle that stays that an equal one goes, which no document prefers."""
+
 MAX_NAMED = 6
 """Maximum number of brokers under a boundary that are named."""
 
@@ -26,16 +29,20 @@ def bundle_steps(
     With `sums`, the step of each shed bundle also shows the traffic shed so far.
     """
     carried, going = Fraction(0), set(taken)
+    last_of: dict[Rate, str] = {}
     for bundle in cycle.by_traffic(broker.bundles):
         carrying, moved = carrying_text(cycle, bundle), cycle.moved_with(bundle)
         if bundle in going:
             carried += cycle.traffic(bundle)
+            last_of[cycle.traffic(bundle)] = bundle
             so_far = f", together {cycle.written(carried)}" if sums else ""
             yield Step("goes", f"{carrying}{so_far}")
         elif moved:
             yield Step("stays", f"{carrying}, {last_unload_text(cycle, bundle, moved)}")
         else:
-            yield Step("stays", f"{carrying}, {stays(bundle, carried)}")
+            equal = last_of.get(cycle.traffic(bundle))
+            tie = f"; {TIE} {equal}, and the first by name goes" if equal else ""
+            yield Step("stays", f"{carrying}, {stays(bundle, carried)}{tie}")
 
 
 def keep_all_steps(

@@ -23,6 +23,7 @@ from pulsar_conformance.reference.shedding import (
     MAX_REPORTED_BUNDLES,
     MAX_SHEDDING_BROKERS,
     TRANSFER_ENABLED,
+    TRANSFER_TARGET,
     Cycle,
 )
 from pulsar_conformance.reference.shedding_steps import keep_all_steps, last_unload_text
@@ -68,14 +69,17 @@ def _conditions(balance: Balance) -> Iterator[Step]:
     count = len(balance.load)
     mean, target = plain(balance.mean), plain(balance.target)
     yield Step("mean load", f"({loads}) / {count} = {mean} %")
-    yield Step("standard deviation", _deviation(balance))
+    yield Step("standard deviation", f"{_deviation(balance)} ({TRANSFER_TARGET})")
     share = f"min({plain(UNDERLOADED)}, {plain(balance.target / 100)} / 2)"
-    bound = f"no traffic, or under {mean} x {share} = {plain(balance.low_bound)} %"
-    yield Step("underloaded", f"{', '.join(balance.underloaded) or 'none'}: {bound}")
+    bound = f"{mean} x {share} = {plain(balance.low_bound)} %"
+    low = ", ".join(balance.underloaded)
+    each = f"every broker has traffic, and at least {bound}"
+    yield Step("underloaded", f"{low}: no traffic, or under {bound}" if low else f"none: {each}")
     threshold = plain(balance.cycle.settings.number(OVERLOAD_THRESHOLD))
     most = f"{mean} + {target} = {plain(balance.mean + balance.target)} %"
-    high = f"over {threshold} % and over {most}"
-    yield Step("overloaded", f"{', '.join(balance.overloaded) or 'none'}: {high}")
+    both = f"over {threshold} % and over {most}"
+    high = ", ".join(balance.overloaded)
+    yield Step("overloaded", f"{high}: {both}" if high else f"none: no broker is {both}")
 
 
 def _deviation(balance: Balance) -> str:
@@ -139,7 +143,7 @@ def _why_not_tried(plan: TransferPlan, name: str) -> str:
         after = after.after(one.source, one.target, carried)
     if not after.uneven:
         return f"gets no turn, as the load is even enough after the moves ({_deviation(after)})"
-    return "gets no turn, as no other broker is left to take bundles"
+    return "gets no turn, as every other broker has had one or takes bundles"
 
 
 def _why_none_goes(plan: TransferPlan, attempt: Transfer, movable: Sequence[str]) -> str:

@@ -129,5 +129,7 @@ def _other_measure(cycle: Cycle, broker: Broker, taken: Sequence[str]) -> Iterat
         going = counted.written(total(map(counted.traffic, taken)))
         one_limit = "; only one of the two limits has to be kept"
         either = one_limit if MAX_SHARE in cycle.settings.defaults else ""
+        if not either and total(map(counted.traffic, taken)) > movable_part(counted, gap):
+            either = f": more, but only {COUNTED_UNITS[cycle.readings['shed-measure']]} are limited"
         text = f"{_part(counted, gap)}, and what goes carries {going}{either}"
         yield Step(f"in {COUNTED_UNITS[other]}", text)

@@ -279,11 +279,14 @@ class Specs:
         if value in self.open_values(profile, reading):
             return None
         found = next(one for one in self.readings[reading].alternatives if one.value == value)
+        documents = profile
+        if self.profile(profile).kind == "unwritten":
+            documents = self.profile(profile).based_on or profile
         if found.observed is not None:
             return "no document allows it; releases follow it"
         if any(reading in one.settled for one in self.lineage(profile)):
-            return f"the documents of {profile} settle the point"
-        return f"no document of {profile} allows it"
+            return f"the documents of {documents} settle the point"
+        return f"no document of {documents} allows it"
 
     def assumed_readings(
         self, profile: str, readings: Mapping[str, str]

@@ -201,6 +201,8 @@ def _fields(value: Mapping[str, Any]) -> str:
 def _plain(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
+    if value == "":
+        return '""'
     return "none" if value is None else str(value)
 
 

@@ -71,8 +71,13 @@ def choose(context: Context, case: Case) -> Derivation:
 
 
 def _written(name: str | None, nothing: str = "names none") -> str:
-    """Return a class name in quotes, which show its whitespace; `nothing` if there is no name."""
-    return nothing if name is None else f"'{name}'"
+    """Return a class name, in quotes if it is empty or begins or ends with whitespace.
+
+    `nothing` is returned if there is no name.
+    """
+    if name is None:
+        return nothing
+    return name if name and name == name.strip() else f'"{name}"'
 
 
 def defaults(context: Context, _case: Case) -> Derivation:
@@ -90,6 +95,8 @@ def defaults_answer(known: Mapping[str, Value]) -> Derivation:
 
 
 def _printed(value: Value) -> str:
+    if value == "":
+        return '""'
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 

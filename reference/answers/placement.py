@@ -6,8 +6,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
 from pulsar_conformance.reference.anti_affinity import Spread
+from pulsar_conformance.reference.cluster import average_of
 from pulsar_conformance.reference.context import Answer, Case, Context
 from pulsar_conformance.reference.derivation import Derivation, Step
+from pulsar_conformance.reference.isolation_steps import isolation_steps
 from pulsar_conformance.reference.numbers import messages, plain
 from pulsar_conformance.reference.placement import (
     AVERAGE_SHEDDER,
@@ -33,7 +35,8 @@ def select(context: Context, case: Case) -> Derivation:
     strategy = placer_name(settings)
     if strategy == LEAST_RATE:
         placed = placement(case, settings, readings)
-        explain = partial(_compared, case["bundle"], placed)
+        assumed = average_of(case["bundles"].get(case["bundle"]), "longTermData") is None
+        explain = partial(_compared, case["bundle"], placed, assumed)
         return Derivation({"broker": placed.chosen(partial(context.turn, case))}, explain)
     if strategy == LEAST_USAGE:
         below = least_usage(case, settings)
@@ -58,6 +61,7 @@ def broker(context: Context, case: Case) -> Derivation:
     chosen = select(context, {**case, "candidates": found.spread.best})
 
     def explain() -> Iterator[Step]:
+        yield from isolation_steps(found)
         yield Step("may take it", ", ".join(found.permitted) or "no broker")
         yield from _spread(found.spread)
         yield from chosen.explain()
@@ -91,9 +95,13 @@ def _as_planned(found: PlannedPlacement) -> Iterator[Step]:
     yield Step("decision", f"{' or '.join(found.best) or 'nowhere'}{chance}")
 
 
-def _compared(bundle: str, placed: Placement) -> Iterator[Step]:
-    """Yield as steps each candidate's usage and message rate, and the decision."""
-    yield Step("bundle", f"{bundle}, {messages(placed.bundle_rate)} long-term")
+def _compared(bundle: str, placed: Placement, assumed: bool) -> Iterator[Step]:
+    """Yield as steps each candidate's usage and message rate, and the decision.
+
+    `assumed` says that the bundle was never measured.
+    """
+    why = ", assumed as it was never measured" if assumed else ""
+    yield Step("bundle", f"{bundle}, {messages(placed.bundle_rate)} long-term{why}")
     yield Step("threshold", f"{plain(placed.threshold)} %")
     for candidate in placed.candidates:
         yield Step(candidate.name, _candidate_text(placed, candidate))
@@ -127,7 +135,13 @@ def _decision(placed: Placement) -> str:
     any_of = " or ".join(placed.best)
     if not any_of:
         return "nowhere: no broker may take it"
-    return f"{any_of}{', by chance: all are overloaded' if placed.by_chance else ': the least'}"
+    if placed.by_chance:
+        return f"{any_of}, by chance: all are overloaded"
+    if len(placed.candidates) > 1 == len(placed.considered):
+        return f"{any_of}: the only one that is not left out"
+    if all(placed.score(one) is None for one in placed.considered):
+        return f"{any_of}: no other is left"
+    return f"{any_of}: the least"
 
 
 def anti_affinity(context: Context, case: Case) -> Derivation:

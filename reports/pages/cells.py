@@ -26,6 +26,9 @@ MIN_SHOWN_PERCENT = Fraction(1, 100)
 
 STRATEGIES = "org.apache.pulsar.broker.loadbalance.impl."
 
+MANAGER_FIELDS = ("conf", "dynamic")
+"""Fields with the class of a load manager, for which its package matters."""
+
 MESSAGES = ("msgRateIn", "msgRateOut")
 UNITLESS_SETTINGS = ("share", "ratio")
 """Units that are not shown, since the settings with these units are plain numbers."""
@@ -65,7 +68,8 @@ def format_field(name: str, value: Any) -> str:
         return format_object(value)
     if isinstance(value, Sequence) and not isinstance(value, str):
         return join_shortened([format_field(name, one) for one in value])
-    return _quoted_if_ambiguous(str(value).removeprefix(STRATEGIES))
+    package = "" if name in MANAGER_FIELDS else STRATEGIES
+    return _quoted_if_ambiguous(str(value).removeprefix(package))
 
 
 def _quoted_if_ambiguous(text: str) -> str:
@@ -183,6 +187,7 @@ def join_shortened(texts: Sequence[str]) -> str:
 TITLES: Mapping[str, str] = {
     "numSamples": "samples",
     "maxSamples": "at most",
+    "units": "bundle",
     "cpu": "CPU",
     "directMemory": "direct memory",
     "bandwidthIn": "bandwidth in",

@@ -10,11 +10,15 @@ from functools import cached_property
 from pathlib import PurePosixPath
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from pulsar_conformance.fixtures import Case, Example, examples
+from pulsar_conformance.fixtures import Answer, Case, Example, examples
 from pulsar_conformance.reference import Step, fold_steps
 from pulsar_conformance.reference.channel import with_numbered_changes
 from pulsar_conformance.reports.pages.answers import LINE, format_answers
-from pulsar_conformance.reports.pages.origins import assumed_readings, origin_sentences
+from pulsar_conformance.reports.pages.origins import (
+    allowing_sections,
+    assumed_readings,
+    origin_sentences,
+)
 from pulsar_conformance.reports.pages.outcomes import DerivedExample, ReadingOutcome
 from pulsar_conformance.reports.pages.stories import LED, WRITTEN, event_differences, event_table
 from pulsar_conformance.reports.pages.tables import Table, case_tables
@@ -23,10 +27,13 @@ from pulsar_conformance.specs.text import as_sentence
 
 INDEX = "README.md"
 TAG = re.compile(f"<(?!{LINE[1:]})")
+RULE_ID = re.compile(r"\b[A-Z]+-\d\d\b")
 STORY, CHANNEL = "cluster.replay", "channel.apply"
 
 ABOUT: Mapping[str, Sequence[str]] = {"DATA": WRITTEN, "REPORT": WRITTEN, "MANAGER": LED}
 """Fields of a story's steps that are shown only in examples of the rules of an area, by area."""
+
+TIED = "a tie: the first by name goes, and another carries as much"
 
 AVERAGE_FIELDS: Mapping[str, str] = {"short-term": "shortTermData", "long-term": "longTermData"}
 """The bundle's field that holds the average to use, by the value of the reading `shed-window`."""
@@ -80,7 +87,8 @@ class ShownExample:
             else:
                 operation, case = question
                 concerned = self._concerned(operation, derived.steps)
-                numbers = [one for one in case_tables(case) if not _lists_events(operation, one)]
+                tables = case_tables(case, defaults=load().defaults(self.worked.profile))
+                numbers = [one for one in tables if not _lists_events(operation, one)]
                 found.append(
                     (operation, numbers, derivation_table(tuple(fold_steps(concerned))), 1)
                 )
@@ -124,13 +132,16 @@ class ShownExample:
         return list(self.worked.other_rules())
 
     @cached_property
-    def outcomes(self) -> list[tuple[str, str, str, str]]:
-        """Each alternative that changes the answer: reading, value, meaning and new answer."""
+    def outcomes(self) -> list[tuple[str, str, str, str, str]]:
+        """Each alternative that changes the answer: reading, value, meaning, the sections that
+        allow it, and the new answer.
+        """
         return [
             (
                 one.reading,
                 one.alternative.value,
                 one.alternative.meaning,
+                allowing_sections(self.worked.profile, one.reading, one.alternative),
                 self._other_answers(one),
             )
             for one in self.worked.outcomes()
@@ -145,9 +156,35 @@ class ShownExample:
         if len(one.drawn) > 1:
             return f"broker: {' or '.join(one.drawn)}, drawn"
         if self.operations != [STORY]:
-            return format_answers(one.answers)
+            answers = format_answers(self._as_by_hand(one.answers))
+            return f"{answers} ({TIED})" if one.tied else answers
         [(_, case)] = self.example.questions
         return event_differences(case, self.worked.answers[0], one.answers[0], self._about)
+
+    def _as_by_hand(self, answers: Sequence[Answer]) -> list[Answer]:
+        """Return the model's answers under another alternative, without the fields that the answer
+        by hand leaves out and whose values the alternative does not change.
+        """
+        if not self.example.allowed:
+            return [*answers]
+        three = zip(answers, self.worked.answers, self.example.allowed[0], strict=True)
+        return [_without_unchanged(*one) for one in three]
+
+    @property
+    def rules_named_by_hand(self) -> list[Rule]:
+        """Rules that the calculation by hand names and the page does not name elsewhere."""
+        shown = {*self.example.rules, *(one.id for one in self.other_rules)}
+        rules, written = load().rules, "\n".join(self.example.arithmetic)
+        named = dict.fromkeys(one for one in RULE_ID.findall(written) if one in rules)
+        return [rules[one] for one in named if one not in shown]
+
+    @property
+    def judged_unseen(self) -> list[str]:
+        """The rules that judge the case by fields of a story that its table leaves out."""
+        if self.operations != [STORY]:
+            return []
+        unseen = {area for area, names in ABOUT.items() if {*names}.isdisjoint(self._about)}
+        return [one.id for one in self.other_rules if one.area in unseen]
 
     @property
     def _about(self) -> list[str]:
@@ -214,6 +251,19 @@ class ShownExample:
         return any(steps.rows for _, _, steps, _ in self.questions)
 
 
+def _without_unchanged(other: Answer, own: Answer, hand: Answer) -> Answer:
+    """Return an answer without the fields that `hand` lacks and that equal those of `own`."""
+    found = {}
+    for name, value in other.items():
+        if name not in hand and value == own.get(name):
+            continue
+        parts = (value, own.get(name), hand.get(name))
+        found[name] = (
+            _without_unchanged(*parts) if all(isinstance(one, dict) for one in parts) else value
+        )
+    return found
+
+
 def _lists_events(operation: str, table: Table) -> bool:
     """True if a table lists the events of a story."""
     return operation == STORY and table.headings[0] == "events"
@@ -264,7 +314,9 @@ def template_environment(package: str) -> Environment:
     )
     made.filters["cell"] = _escaped
     made.filters["as_sentence"] = as_sentence
-    made.globals.update(specs=load(), question=_question, origin=origin_sentences)
+    made.globals.update(
+        specs=load(), question=_question, origin=origin_sentences, allowing=allowing_sections
+    )
     return made
 
 

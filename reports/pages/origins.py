@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pulsar_conformance.fixtures as fixtures
 from pulsar_conformance.fixtures import Example
-from pulsar_conformance.specs import Rule, load
+from pulsar_conformance.specs import Alternative, Rule, load
 from pulsar_conformance.specs.lines import read_sheet
 from pulsar_conformance.specs.text import as_sentence, enumerated
 
@@ -45,15 +45,17 @@ def origin_sentences(example: Example) -> Iterator[str]:
     """
     rules = [load().rules[one] for one in example.rules]
     sourced = [rule for rule in rules if rule.sources]
-    place = _place(example.document, [example.section])
-    if sourced and all(_states(example, one) for one in sourced):
+    stating = {tuple(_sections_of(rule, example.document)) for rule in sourced}
+    if len(stating) == 1 and all(_states(example, one) for one in sourced):
+        [sections] = stating
+        place = _place(example.document, _with_own_first(example, sections))
         yield f"Source of these rules, {OWN_WORDS}: {place}."
     else:
-        yield f"About: {place}."
+        yield f"About: {_place(example.document, [example.section])}."
         found: dict[str, list[str]] = {}
         for rule in sourced:
             found.setdefault(_source(example, rule), []).append(rule.id)
-        each = "; ".join(f"for {enumerated(ids)}, {source}" for source, ids in found.items())
+        each = ";\n".join(f"for {enumerated(ids)}, {source}" for source, ids in found.items())
         if each:
             where = "in this document unless another is named"
             yield f"Source of these rules, {OWN_WORDS}, {where}: {each}."
@@ -66,9 +68,8 @@ def origin_sentences(example: Example) -> Iterator[str]:
     asks_defaults = any(operation == DEFAULTS for operation, _ in example.questions)
     if both:
         others = "" if asks_defaults else f"; the other numbers are {OWN}, or follow from these"
-        occur = "occur" if both[1:] else "occurs"
-        also = f"also {occur} in the section, perhaps with another meaning"
-        yield f"{enumerated(both)} {also}{others}."
+        stand = "stand" if both[1:] else "stands"
+        yield f"{enumerated(both)} also {stand} in {_named(example)}{others}."
     elif max(used, default=0) > MAX_COUNT and not asks_defaults:
         yield f"The numbers are {OWN}."
 
@@ -95,6 +96,22 @@ def assumed_readings(example: Example, profile: str) -> Iterator[str]:
         )
 
 
+def allowing_sections(profile: str, reading: str, alternative: Alternative) -> str:
+    """Return the sections that allow an alternative, those of a profile's documents if there are
+    any, and why implementations may not follow it in the profile.
+    """
+    own = load().documents_of(profile)
+    sources = [one for one in alternative.sources if one.document in own]
+    sections: dict[str, list[str]] = {}
+    for one in sources or alternative.sources:
+        named = sections.setdefault(f"Pulsar {load().documents[one.document].version}", [])
+        if one.section and one.section not in named:
+            named.append(one.section)
+    places = [f"{of}, {_sections(names)}" if names else of for of, names in sections.items()]
+    closed = "" if alternative.observed else load().why_closed(profile, reading, alternative.value)
+    return "; ".join([*places, *([closed] if closed else [])])
+
+
 def _states(example: Example, rule: Rule) -> bool:
     """True if the example's section, or its document if it names no section, states a rule."""
     return any(
@@ -104,18 +121,30 @@ def _states(example: Example, rule: Rule) -> bool:
 
 
 def _source(example: Example, rule: Rule) -> str:
-    """Return where a rule is stated: in the example's section, elsewhere in its document, or in
+    """Return where a rule is stated: in the example's section and others of its document, or in
     another document, if possible one of the same major version.
     """
     if _states(example, rule):
-        return "this section"
+        sections = _with_own_first(example, _sections_of(rule, example.document))
+        others = _sections(sections[1:]) if example.section else ""
+        return f"this section and {others}" if others else "this section"
     documents = [one.document for one in rule.sources]
     own = example.document in documents
     major = _major(example.document)
     alike = next((one for one in documents if _major(one) == major), documents[0])
     document = example.document if own else alike
-    sections = [*dict.fromkeys(one.section for one in rule.sources if one.document == document)]
+    sections = _sections_of(rule, document)
     return _sections(sections) if own else _place(document, sections)
+
+
+def _sections_of(rule: Rule, document: str) -> list[str]:
+    """Return the sections of a document that state a rule, in the order of the rule's sources."""
+    return [*dict.fromkeys(one.section for one in rule.sources if one.document == document)]
+
+
+def _with_own_first(example: Example, sections: Sequence[str]) -> list[str]:
+    """Return sections, the example's own first."""
+    return sorted(sections, key=lambda one: one != example.section)
 
 
 def _major(document: str) -> str:
@@ -126,7 +155,13 @@ def _place(document: str, sections: Sequence[str]) -> str:
     """Return a document with its version, sections and address."""
     known = load().documents[document]
     within = f", {named}" if (named := _sections(sections)) else ""
-    return f"{known.title}, Pulsar {known.version}{within}, <{known.url}>"
+    inside = "in the jar at " if known.headings == "annotations" else ""
+    return f"{known.title}, Pulsar {known.version}{within}, {inside}<{known.url}>"
+
+
+def _named(example: Example) -> str:
+    """Return the example's section in quotes; "the document" if it names none."""
+    return f"“{example.section}”" if example.section else "the document"
 
 
 def _sections(names: Sequence[str]) -> str:

@@ -10,6 +10,7 @@ from pulsar_conformance.conformance.common.trial import Trial
 from pulsar_conformance.conformance.engine.evaluate import RuleEvaluator
 from pulsar_conformance.fixtures import Answer, Example
 from pulsar_conformance.reference import Derivation, MissingSetting, Model, Readings
+from pulsar_conformance.reference.shedding_steps import TIE
 from pulsar_conformance.reports.pages.answers import format_answers
 from pulsar_conformance.specs import Alternative, Rule, load
 
@@ -30,6 +31,8 @@ class ReadingOutcome:
     answers: tuple[Answer, ...]
     drawn: tuple[str, ...] = ()
     """The brokers among which the model chooses at random; empty if the answer is not random."""
+    tied: bool = False
+    """True if a bundle is shed only because its name comes before that of an equal one."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +103,8 @@ class DerivedExample:
                 drawn = drawn_brokers(self.example, self.profile, other)
                 same = format_answers(answers) == format_answers(self.answers)
                 if not same or drawn != drawn_brokers(self.example, self.profile, own):
-                    yield ReadingOutcome(reading.id, alternative, answers, drawn)
+                    tied = any(TIE in step.text for one in derived for step in one.steps)
+                    yield ReadingOutcome(reading.id, alternative, answers, drawn, tied)
 
 
 def profiles_of(example: Example) -> list[str]:

@@ -28,6 +28,11 @@ MAX_TABLE_ROWS = 60
 
 FIRST_ROWS = 10
 
+SETTINGS = "settings"
+
+ISOLATION = "isolation"
+"""Field of a case that is empty if another field, `policies`, holds the isolation policies."""
+
 MINUTES, SINCE = "minutes", "minutes since the cycle before"
 """Field of a cycle, and its heading; in the first cycle, the field has no meaning."""
 
@@ -67,14 +72,18 @@ class Table:
         return (*self.rows[:FIRST_ROWS], left_out, self.rows[-1])
 
 
-def case_tables(case: Json, heading: str = "case") -> Iterator[Table]:
+def case_tables(
+    case: Json, heading: str = "case", defaults: Mapping[str, Any] | None = None
+) -> Iterator[Table]:
     """Yield the tables of a case or an answer: a table of its plain fields, then a table for each
     other field.
+
+    With `defaults`, the table of settings also has the default of each.
     """
     plain = [
         (TITLES.get(name, name), format_field(name, value))
         for name, value in case.items()
-        if not _has_table(value)
+        if not _has_table(value) and not (name == ISOLATION and case.get("policies"))
     ]
     if plain:
         yield Table((heading, ""), tuple(plain))
@@ -83,8 +92,19 @@ def case_tables(case: Json, heading: str = "case") -> Iterator[Table]:
             yield from _cycle_tables(value)
         elif _has_table(value):
             table = _of_field(case, name, value)
+            if name == SETTINGS and defaults is not None:
+                table = _settings(value, defaults)
             if table.rows:
                 yield table
+
+
+def _settings(values: Json, defaults: Mapping[str, Any]) -> Table:
+    """Return a table of settings with their values and defaults."""
+    rows = (
+        (f"`{name}`", format_setting(name, value), format_setting(name, defaults.get(name)))
+        for name, value in values.items()
+    )
+    return Table(("setting", "", "default"), tuple(rows))
 
 
 def _cycle_tables(cycles: Sequence[Json]) -> Iterator[Table]:
@@ -128,7 +148,7 @@ def _has_table(value: Any) -> bool:
 
 
 def _of_field(case: Json, name: str, value: Any) -> Table:
-    if name == "settings":
+    if name == SETTINGS:
         rows = ((f"`{key}`", format_setting(key, one)) for key, one in value.items())
         return Table(("setting", ""), tuple(rows))
     if name == "brokers":

@@ -15,7 +15,8 @@ from mutants.operators import changes
 MODEL = Path(reference.__file__).parent
 
 TEXTS = frozenset({
-    "derivation.py", "shedding_steps.py", "split_steps.py", "transfer_steps.py", "uniform_steps.py",
+    "derivation.py", "isolation_steps.py", "shedding_steps.py", "split_steps.py",
+    "transfer_steps.py", "uniform_steps.py",
 })  # fmt: skip
 """Modules that only explain answers. No rule judges explanations."""
 

@@ -86,7 +86,9 @@ IN_CONCEPTS = "for BUNDLE-13, Concepts, Pulsar 4.2, section “Step 3: split bun
         (
             "overload-margin-falls-short",
             "OverloadShedder",
-            f"for OVERLOAD-01, this section; for OVERLOAD-02 and OVERLOAD-03, {ELSEWHERE}.",
+            "for OVERLOAD-01, this section and sections “Shed load automatically” and "
+            "“Broker overload thresholds”;\n"
+            f"for OVERLOAD-02 and OVERLOAD-03, {ELSEWHERE}.",
         ),
         ("shed-unmeasured-binary", "Bundle Data", "for SHED-07, Load balance across Pulsar"),
         ("shed-unmeasured-binary", "Bundle Data", WRITTEN),
@@ -95,8 +97,8 @@ IN_CONCEPTS = "for BUNDLE-13, Concepts, Pulsar 4.2, section “Step 3: split bun
 )
 def test_the_source_of_a_rule_is_the_section_that_states_it(name, section, source):
     shown = example_on_page(name)
-    [line] = [one for one in shown.splitlines() if one.startswith(SOURCE)]
-    assert source in line
+    stated = shown.partition(f"\n{SOURCE}")[2].partition("\n\n")[0]
+    assert source in stated
     about = [one for one in shown.splitlines() if one.startswith("About: ")]
     assert len(about) == (0 if section is None else 1)
     assert all(f", section “{section}”, <" in one for one in about)
@@ -122,4 +124,88 @@ def test_a_page_names_the_documents_by_which_an_answer_at_the_limit_is_right():
 
 def test_another_reading_by_which_a_broker_is_drawn_names_all_of_them():
     shown = example_on_page("place-at-the-threshold-behind-one-above-it")
-    assert "is undefined there. | broker: b1 or b2, drawn |" in shown
+    assert "is undefined there. | Pulsar " in shown
+    assert "| broker: b1 or b2, drawn |" in shown
+
+
+def test_a_page_gives_the_default_of_each_setting_that_a_case_sets():
+    shown = example_on_page("average-page")
+    assert "\n| setting |  | default |\n" in shown
+    assert "\n| `minUnloadMessage` | 100 | 1000 |\n" in shown
+    printed_by_none = "loadBalancerMsgRateDifferenceShedderThreshold"
+    shown = example_on_page("shed-overloaded-under-uniform-load-shedder")
+    assert f"\n| `{printed_by_none}` | 50 percent, or messages per second | – |\n" in shown
+
+
+def test_a_page_names_the_sections_that_allow_each_reading_and_those_closed_to_the_profile():
+    shown = example_on_page("shed-overloaded-under-uniform-load-shedder")
+    [every] = [one for one in shown.splitlines() if one.startswith("| `overload-amount` | `every`")]
+    assert "| Pulsar 4.2, section “OverloadShedder”; no document of documented-3.0 allows" in every
+    [other] = [one for one in shown.splitlines() if one.startswith("| `overload-scope` |")]
+    assert "| Pulsar 3.0, section “Broker overload thresholds” |" in other
+    assert "strategies is set, an overloaded broker sheds. (Pulsar 3.0, section “Shed" in shown
+    assert "of unwritten-3.0 allows it" not in example_on_page("answer-to-two-positions")
+
+
+def test_a_page_names_each_section_of_the_document_that_states_a_rule():
+    shown = example_on_page("shed-overloaded-under-uniform-load-shedder")
+    assert "sections “Broker overload thresholds” and “Shed load automatically”, <https" in shown
+
+
+def test_a_page_says_that_annotations_are_in_a_jar():
+    shown = example_on_page("transfer-excluded")
+    assert "“loadBalancerSheddingExcludedNamespaces”, in the jar at <https://central." in shown
+    assert "in the jar" not in example_on_page("overload-95-over-85")
+
+
+def test_a_page_gives_the_title_of_a_rule_that_only_the_calculation_names():
+    shown = example_on_page("transfer-excluded")
+    named = "\nAlso named by hand: TRANSFER-01 (A standard deviation over its target causes"
+    assert named in shown
+    assert "Also named by hand" not in example_on_page("shed-switched-off")
+
+
+def test_a_page_names_the_rules_that_judge_what_the_table_of_a_story_leaves_out():
+    left_out = "is not in the table; `explain` shows the whole answer."
+    assert f"What MANAGER-08 and MANAGER-09 judge {left_out}" in example_on_page("own-first-use")
+    assert left_out not in example_on_page("overload-95-over-85")
+
+
+def test_an_answer_under_another_reading_says_that_a_tie_decides_it():
+    shown = example_on_page("shed-unmeasured-binary")
+    rows = [one for one in shown.splitlines() if one.startswith("| `")]
+    tied = [one.split("`")[3] for one in rows if "(a tie: the first by name goes" in one]
+    assert tied == ["one", "message-rate"]
+
+
+def test_an_answer_under_another_reading_has_the_fields_of_the_answer_by_hand():
+    shown = example_on_page("data-eleventh-sample-slides")
+    assert "| short term: 6.05 msg/s, 10 samples; long term: 6 msg/s, 11 samples |" in shown
+
+
+def test_isolation_policies_are_not_preceded_by_an_empty_list_of_them():
+    shown = example_on_page("isolation-page-shared")
+    assert "| isolation | none |" not in shown
+    host = "pulsar-broker-headless.pulsar.svc.cluster.local:8080"
+    for number in (0, 1):
+        reserved = "primary for finance/payments: reserved"
+        assert f"| pulsar-broker-{number}.{host} | {reserved} |" in shown
+
+
+def test_the_class_of_a_load_manager_is_shown_with_its_package():
+    shown = example_on_page("manager-simple-dynamically")
+    name = "org.apache.pulsar.broker.loadbalance.impl.SimpleLoadManagerImpl"
+    assert shown.count(f"| dynamic | {name} |") == 2
+    assert "'org" not in shown
+
+
+def test_an_empty_default_is_shown_in_the_derivation():
+    shown = example_on_page("config-nic-speed")
+    assert '| loadBalancerOverrideBrokerNicSpeedGbps | "" |' in shown
+    assert "All settings are asked for, with an empty case" in shown
+
+
+def test_the_index_explains_words_that_only_schemas_define():
+    index = (COMMITTED / "README.md").read_text("utf-8")
+    for word in ("brokerCount", "minLimit", "attempt", "capacity", "default"):
+        assert f"`{word}`" in index.partition("## How to read a page")[2].partition("## [")[0]

@@ -147,3 +147,55 @@ def test_settings_that_a_profile_does_not_describe_are_named():
         saved.derivations_for(example.id, Trial.asking(example.questions), Model("released-4.2"))
     assert "released-4.2 does not describe loadBalancerBrokerLoadTargetStd" in str(wrong.value)
     assert "add --judge-by documented-4.2" in str(wrong.value)
+
+
+def test_the_bundle_that_stays_names_the_equal_one_that_goes(explained):
+    readings = ("--reading", "shed-measure=message-rate")
+    told = explained("shed-unmeasured-binary", *readings)
+    stays = "stays shop/eu/0x40000000_0x80000000 = 100 msg/s, assumed as it was never measured, "
+    equal = "it carries as much as shop/eu/0x00000000_0x40000000, and the first by name goes"
+    assert f"{stays}enough has gone; {equal}" in told
+    assert "it carries as much as" not in explained("shed-unmeasured-binary")
+
+
+def test_more_messages_than_a_half_are_said_not_to_be_limited():
+    [(operation, case)] = fixtures.example_named("uniform-just-over-50-percent").questions
+    changed = json.loads(json.dumps(case))
+    changed["brokers"]["b1"]["msgRateIn"] = 66000
+    for bundle, messages in zip(case["brokers"]["b1"]["bundles"], (50000, 16000), strict=True):
+        changed["bundles"][bundle]["shortTermData"]["msgRateIn"] = messages
+    in_messages = [
+        {step.label.strip(): step.text for step in Model("documented-3.0").derive(*one).steps}
+        for one in ((operation, case), (operation, changed))
+    ]
+    exceeded = "and what goes carries 16000 msg/s: more, but only bytes are limited"
+    assert in_messages[0]["in messages"].endswith("what goes carries 10000 msg/s")
+    assert in_messages[1]["in messages"].endswith(exceeded)
+
+
+def test_the_only_candidate_left_is_not_called_the_least(explained):
+    told = explained("place-only-one-at-the-threshold")
+    assert "100 msg/s long-term, assumed as it was never measured threshold" in told
+    assert "decision b1: the only one that is not left out" in told
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        (
+            "isolation-page-shared",
+            "cluster.local:8080 primary for no namespace: shared may take it",
+        ),
+        (
+            "isolation-page-secondary",
+            "0 primary brokers, 1 needed: secondary ones may take it, too",
+        ),
+        ("isolation-page-primary", "1 primary broker, 1 needed: no secondary one takes it"),
+    ],
+)
+def test_isolation_policies_are_applied_to_each_broker(explained, name, told):
+    assert told in explained(name)
+
+
+def test_an_empty_default_is_shown_as_empty_text(explained):
+    assert 'loadBalancerOverrideBrokerNicSpeedGbps ""' in explained("config-nic-speed")

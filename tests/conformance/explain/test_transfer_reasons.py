@@ -107,7 +107,7 @@ FOUR = {"a": (90, (300, 50)), "b": (80, (300,)), "c": (10, ()), "d": (5, ())}
         (
             {"a": (90, (400,)), "b": (10, ())} | {"c": (9, (1,))},
             {TARGET: 0.01},
-            {"b": "gets no turn, as no other broker is left to take bundles"},
+            {"b": "gets no turn, as every other broker has had one or takes bundles"},
         ),
     ],
 )
@@ -145,6 +145,16 @@ def test_the_conditions_show_their_arithmetic():
         "d: no traffic, or under 46.25 x min(0.5, 0.25 / 2) = 5.78 %"
     )
     assert told["overloaded"] == "a: over 85 % and over 46.25 + 25 = 71.25 %"
+    assert told["standard deviation"].endswith("> 25 (loadBalancerBrokerLoadTargetStd)")
+
+
+def test_conditions_that_no_broker_meets_say_what_each_has():
+    case = transfers({"a": (60, (300,)), "b": (50, (200,))})
+    steps = Model("documented-5.0").derive("shed.select", case).steps
+    told = {step.label: step.text for step in steps}
+    low = "55 x min(0.5, 0.25 / 2) = 6.875 %"
+    assert told["underloaded"] == f"none: every broker has traffic, and at least {low}"
+    assert told["overloaded"] == "none: no broker is over 85 % and over 55 + 25 = 80 %"
 
 
 ONE, TWO = f"{NAMESPACE}/0x00000000_0x80000000", f"{NAMESPACE}/0x80000000_0xffffffff"
