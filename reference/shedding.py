@@ -74,7 +74,7 @@ RECENT: Mapping[str, Callable[[Minutes, Minutes], bool]] = {
 
 def excluded_namespaces(listed: object) -> frozenset[str]:
     """Return the namespaces in a setting with a list; spaces around them are ignored, as by a
-    broker (FieldParser.stringToSet). [TRANSFER-16]
+    broker (FieldParser.stringToSet). [SHED-17, TRANSFER-16]
     """
     return frozenset(name for one in str(listed).split(",") if (name := one.strip()))
 
@@ -147,6 +147,16 @@ class Cycle:
         """Return the recent unloads that block a bundle under the reading `grace-of`."""
         return MOVED_WITH[self.readings["grace-of"]](self, bundle) if self.recent else ()
 
+    def excluded(self, bundle: str) -> bool:
+        """True if a bundle's namespace is excluded from shedding. [SHED-17, TRANSFER-16]"""
+        return namespace_of(bundle) in self.never_shed
+
+    @cached_property
+    def never_shed(self) -> frozenset[str]:
+        """The excluded namespaces; none if the documents do not list the setting."""
+        known = EXCLUDED in self.settings.defaults
+        return excluded_namespaces(self.settings.value(EXCLUDED)) if known else frozenset()
+
     def rates(self, bundle: str) -> Rates:
         """Return a bundle's average rates, or the assumed rates if it has no samples.
 
@@ -194,9 +204,10 @@ class Cycle:
     def movable(self, broker: Broker) -> list[str]:
         """Return the bundles that a broker may shed, most traffic first.
 
-        [SHED-02, SHED-04, SHED-07]
+        [SHED-02, SHED-04, SHED-07, SHED-17]
         """
-        return self.by_traffic(bundle for bundle in broker.bundles if not self.blocked(bundle))
+        free = (bundle for bundle in broker.bundles if not self.blocked(bundle))
+        return self.by_traffic(bundle for bundle in free if not self.excluded(bundle))
 
     def by_traffic(self, bundles: Iterable[str]) -> list[str]:
         """Return bundles in the order in which shedding considers them: most traffic first.

@@ -8,7 +8,7 @@ from pulsar_conformance.reference.cluster import Broker
 from pulsar_conformance.reference.derivation import Step
 from pulsar_conformance.reference.numbers import Fraction, Rate, exact, plain, quantity
 from pulsar_conformance.reference.sequences import CycleSequence
-from pulsar_conformance.reference.shedding import ENABLED, Cycle
+from pulsar_conformance.reference.shedding import ENABLED, EXCLUDED, Cycle
 from pulsar_conformance.specs.text import enumerated
 
 Stays = Callable[[str, Rate], str]
@@ -16,6 +16,9 @@ Stays = Callable[[str, Rate], str]
 
 TIE = "it carries as much as"
 """Text that says of a bundle that stays that an equal one goes, which no document prefers."""
+
+EXCLUDED_TEXT = f"its namespace is excluded ({EXCLUDED})"
+"""The reason why a bundle of an excluded namespace stays. [SHED-17]"""
 
 MAX_NAMED = 6
 """Maximum number of brokers under a boundary that are named."""
@@ -37,6 +40,8 @@ def bundle_steps(
             last_of[cycle.traffic(bundle)] = bundle
             so_far = f", together {cycle.written(carried)}" if sums else ""
             yield Step("goes", f"{carrying}{so_far}")
+        elif cycle.excluded(bundle):
+            yield Step("stays", f"{carrying}, {EXCLUDED_TEXT}")
         elif moved:
             yield Step("stays", f"{carrying}, {last_unload_text(cycle, bundle, moved)}")
         else:

@@ -338,7 +338,9 @@ def _why_too_little(levels: Levels, broker: Broker) -> str:
         return "has no bundles"
     if not cycle.movable(broker):
         grace = quantity(cycle.grace, "minute")
-        return f"may move none of its bundles, each unloaded within the last {grace}"
+        reasons = [f"unloaded within the last {grace}"] * any(map(cycle.blocked, broker.bundles))
+        reasons += ["of an excluded namespace"] * any(map(cycle.excluded, broker.bundles))
+        return f"may move none of its bundles, each {' or '.join(reasons)}"
     least = f"no more than {throughput(levels.least)} ({MIN_THROUGHPUT})"
     needed, movable = levels.throughput_to_shed(broker), levels.movable_throughput(broker)
     if movable <= levels.least < needed:

@@ -26,7 +26,6 @@ from pulsar_conformance.reference.ranges import namespace_of
 from pulsar_conformance.reference.sequences import Past
 from pulsar_conformance.reference.shedding import (
     DELAY,
-    EXCLUDED,
     HITS,
     LIFETIME,
     MAX_REPORTED_BUNDLES,
@@ -36,7 +35,6 @@ from pulsar_conformance.reference.shedding import (
     WITH_POLICIES,
     Cycle,
     Unloads,
-    excluded_namespaces,
 )
 from pulsar_conformance.reference.threshold import Levels
 
@@ -280,8 +278,7 @@ def measured_throughput(cycle: Cycle, bundle: str) -> Rate:
 def kept_by_policy(cycle: Cycle, bundle: str) -> str:
     """Return why policies keep a bundle on its broker; empty if they do not. [TRANSFER-14, -16]"""
     namespace, settings = namespace_of(bundle), cycle.settings
-    listed = settings.value(EXCLUDED) if EXCLUDED in settings.defaults else ""
-    if namespace in excluded_namespaces(listed):
+    if cycle.excluded(bundle):
         return f"{namespace} is excluded"
     if has_policies(cycle.case, namespace) and not settings.flag(WITH_POLICIES):
         return f"{namespace} has an isolation policy or an anti-affinity group"

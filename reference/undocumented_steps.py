@@ -1,6 +1,7 @@
 """Derivation steps for cycles of undocumented strategies, by rules about all strategies. [SHED]
 
-The model has no answer to such a case, but SHED-01, SHED-04 and SHED-16 can judge an answer.
+The model has no answer to such a case, but SHED-01, SHED-04, SHED-16 and SHED-17 can judge an
+answer.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from pulsar_conformance.reference.numbers import plain, quantity
 from pulsar_conformance.reference.sequences import CycleSequence
 from pulsar_conformance.reference.shedding import ENABLED, RECENT, Cycle
 from pulsar_conformance.reference.shedding_steps import (
+    EXCLUDED_TEXT,
     carrying_text,
     cycle_heading,
     idle_steps,
@@ -21,11 +23,14 @@ from pulsar_conformance.reference.shedding_steps import (
 from pulsar_conformance.reference.usage import busiest_text, maximum
 
 MAY_GO = "may go"
-"""Label of a bundle that no grace period keeps on its broker."""
+"""Label of a bundle that neither a grace period nor an exclusion keeps on its broker."""
 
 
 def steps_of_cycle(cycle: Cycle) -> Iterator[Step]:
-    """Yield the steps about a single cycle: which bundles have to stay. [SHED-01, SHED-04]"""
+    """Yield the steps about a single cycle: which bundles have to stay.
+
+    [SHED-01, SHED-04, SHED-17]
+    """
     yield _strategy_step(cycle)
     yield from _broker_steps(cycle)
 
@@ -62,7 +67,9 @@ def _broker_steps(cycle: Cycle) -> Iterator[Step]:
         yield Step(name, _usage_text(broker))
         for bundle in cycle.by_traffic(broker.bundles):
             carrying, moved = carrying_text(cycle, bundle), cycle.moved_with(bundle)
-            if moved:
+            if cycle.excluded(bundle):
+                yield Step("  stays", f"{carrying}, {EXCLUDED_TEXT}")
+            elif moved:
                 yield Step("  stays", f"{carrying}, {last_unload_text(cycle, bundle, moved)}")
             else:
                 since = f"no unload in the last {quantity(cycle.grace, 'minute')} is given"

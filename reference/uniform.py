@@ -293,7 +293,7 @@ def average_preface(cycle: Cycle) -> Iterator[Step]:
 
 
 def _average_steps(pair: ExtremePair, broker: Broker, taken: Sequence[str]) -> Iterator[Step]:
-    from pulsar_conformance.reference.shedding_steps import keep_all_steps
+    from pulsar_conformance.reference.shedding_steps import EXCLUDED_TEXT, keep_all_steps
 
     if not pair.triggers or broker.name != pair.ends[1]:
         hits = any(pair.hits(one) for one, _ in AVERAGE_HITS.values())
@@ -315,8 +315,12 @@ def _average_steps(pair: ExtremePair, broker: Broker, taken: Sequence[str]) -> I
             yield Step("goes", f"{bundle} = {written(rate)}, leaves {written(left)}")
         else:
             yield Step("stays", f"{bundle} = {written(rate)}, more than the {written(left)} left")
-    for bundle in filter(cycle.blocked, broker.bundles):
-        yield Step("stays", f"{bundle}, unloaded within the last {quantity(cycle.grace, 'minute')}")
+    for bundle in broker.bundles:
+        if cycle.excluded(bundle):
+            yield Step("stays", f"{bundle}, {EXCLUDED_TEXT}")
+        elif cycle.blocked(bundle):
+            ago = quantity(cycle.grace, "minute")
+            yield Step("stays", f"{bundle}, unloaded within the last {ago}")
 
 
 def _difference_steps(pair: ExtremePair) -> Iterator[Step]:

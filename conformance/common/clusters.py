@@ -149,6 +149,12 @@ def keeps_bundles(case: Mapping[str, Any], settings: Settings) -> bool:
     return bool(settings.given.get(EXCLUDED) or case.get("withoutData"))
 
 
+def is_excluded(bundle: str, settings: Settings) -> bool:
+    """True if a setting names a bundle's namespace as excluded from load shedding."""
+    listed = str(settings.given.get(EXCLUDED) or "")
+    return bool(listed) and namespace_of(bundle) in map(str.strip, listed.split(","))
+
+
 def namespaces_under_policies(case: Mapping[str, Any]) -> set[str]:
     """Return the namespaces with an isolation policy or an anti-affinity group."""
     isolated = (name for one in case.get("isolation", ()) for name in one["namespaces"])

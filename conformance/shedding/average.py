@@ -17,6 +17,7 @@ from pulsar_conformance.conformance.shedding.quantities import (
     Extremes,
     may_shed_for_overload,
     sheds_by,
+    surely_movable,
 )
 from pulsar_conformance.conformance.shedding.uniform import too_small_text
 from pulsar_conformance.conformance.shedding.view import CyclesInARow, Unloading, UnloadingInARow
@@ -183,7 +184,7 @@ def _can_move_enough(hit: Hit) -> bool:
     """True if the amount to move exceeds its minimum and a bundle is small enough to be moved."""
     cycle = hit.unloading.cycle
     need, least = _amount_to_move(hit), cycle.settings.number(MIN_MESSAGES)
-    movable = (cycle.rates(bundle).messages for bundle in cycle.movable(hit.busy))
+    movable = (cycle.rates(bundle).messages for bundle in surely_movable(cycle, hit.busy))
     fits = any(0 < one < need * (1 - SHARE) or one == need for one in movable)
     return need > least * (1 + SHARE) and fits
 

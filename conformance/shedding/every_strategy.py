@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Container, Iterator, Mapping, Sequence
+from random import Random
 from typing import Any
 
 from pulsar_conformance import specs
 from pulsar_conformance.conformance.common.check import DerivedQuestions, Expect
+from pulsar_conformance.conformance.common.clusters import is_excluded
 from pulsar_conformance.conformance.common.trial import Asked, Json, Question, copied
 from pulsar_conformance.conformance.shedding import draw_cycles as draws
-from pulsar_conformance.conformance.shedding import quantities
+from pulsar_conformance.conformance.shedding import draw_transfer, quantities
 from pulsar_conformance.conformance.shedding.operations import CYCLES, SHED
 from pulsar_conformance.conformance.shedding.view import (
     CyclesInARow,
@@ -20,7 +22,18 @@ from pulsar_conformance.conformance.shedding.view import (
 )
 from pulsar_conformance.reference import Readings
 from pulsar_conformance.reference.numbers import exact, plain, quantity
-from pulsar_conformance.reference.shedding import ENABLED, STRATEGY, TRANSFER_SHEDDER
+from pulsar_conformance.reference.placement import AVERAGE_SHEDDER
+from pulsar_conformance.reference.ranges import namespace_of
+from pulsar_conformance.reference.shedding import ENABLED, EXCLUDED, STRATEGY, TRANSFER_SHEDDER
+from pulsar_conformance.reference.uniform import (
+    AVERAGE_HIGH,
+    AVERAGE_HIGH_HITS,
+    AVERAGE_LOW,
+    AVERAGE_LOW_HITS,
+    MAX_SHARE,
+    MIN_BYTES,
+    MIN_MESSAGES,
+)
 
 
 @SHED.check("SHED-01", draws=draws.cycle_trials(draws.switched_off))
@@ -161,6 +174,52 @@ def overloaded_brokers_shed_under_every_strategy(
         if expect.readings["overload-amount"] != "one":
             of = f"traffic shed by the overloaded {broker.name}"
             quantities.expect_overload_need(answer, broker, of, expect)
+
+
+SINGLE_CYCLE: Mapping[str, Any] = {
+    **{AVERAGE_LOW: 0, AVERAGE_HIGH: 50, AVERAGE_LOW_HITS: 1, AVERAGE_HIGH_HITS: 1},
+    **{MAX_SHARE: 0.5, MIN_MESSAGES: 0, MIN_BYTES: 0},
+}
+"""Settings with which AvgShedder sheds in a single cycle."""
+
+LIST_COMMAS = (",", ",", ", ", " , ")
+"""Separators of the names in a list."""
+
+
+def with_excluded_namespaces(random: Random, case: Json) -> Json:
+    """Return the case with namespaces of its bundles excluded from shedding, often all but one.
+
+    Some lists have spaces around the names. In some cases, AvgShedder sheds.
+    """
+    owned = (bundle for report in case["brokers"].values() for bundle in report["bundles"])
+    spaces = sorted(set(map(namespace_of, owned)))
+    count = random.choice((1, len(spaces) - 1, len(spaces)))
+    listed = random.sample(spaces, min(max(1, count), len(spaces)))
+    listed += random.choice(([], [], ["pulsar/system"]))
+    edge = random.choice(("", "", " "))
+    text = edge + random.choice(LIST_COMMAS).join(random.sample(listed, len(listed))) + edge
+    average = random.random() < 0.25
+    strategy = {"strategy": AVERAGE_SHEDDER} if average else {}
+    settings = {**case["settings"], **(SINGLE_CYCLE if average else {}), EXCLUDED: text}
+    return {**case, **strategy, "settings": settings}
+
+
+@SHED.check(
+    "SHED-17",
+    draws=(
+        draws.cycle_after_change(with_excluded_namespaces, draws.any_strategy),
+        draw_transfer.one_cycle(draw_transfer.excluded),
+    ),
+)
+def bundles_of_excluded_namespaces_stay(
+    case: SheddingCycle, answer: Unloading, expect: Expect
+) -> None:
+    """No bundle of an excluded namespace is unloaded, whichever strategy sheds."""
+    owned = {bundle for broker in case.brokers.values() for bundle in broker.bundles}
+    excluded = {bundle for bundle in owned if is_excluded(bundle, case.settings)}
+    expect.reached(case.enabled and bool(excluded))
+    gone = (bundle for _, bundle in answer.pairs if bundle in excluded)
+    expect.nothing(gone, "its namespace is excluded from shedding")
 
 
 def _in_a_row(row: CyclesInARow, expect: Expect) -> None:

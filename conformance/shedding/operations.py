@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import accumulate, pairwise
 
-from pulsar_conformance.conformance.common.check import Violated
+from pulsar_conformance.conformance.common.check import Violated, near, same
 from pulsar_conformance.conformance.common.clusters import (
     LEFT,
     RIGHT,
@@ -17,7 +18,14 @@ from pulsar_conformance.conformance.common.clusters import (
 )
 from pulsar_conformance.conformance.common.operation import NamesUsed, Operation, Problems
 from pulsar_conformance.conformance.common.trial import Json
-from pulsar_conformance.conformance.shedding.quantities import is_determined
+from pulsar_conformance.conformance.shedding.quantities import (
+    Extremes,
+    UsageLevels,
+    any_tie,
+    has_excluded,
+    is_overloaded,
+    overload_need,
+)
 from pulsar_conformance.conformance.shedding.view import (
     CyclesInARow,
     SheddingCycle,
@@ -25,9 +33,20 @@ from pulsar_conformance.conformance.shedding.view import (
     UnloadingInARow,
 )
 from pulsar_conformance.reference import Readings, Settings
+from pulsar_conformance.reference.cluster import Broker, Rates
+from pulsar_conformance.reference.numbers import Rate
 from pulsar_conformance.reference.ranges import HashRange, namespace_of
-from pulsar_conformance.reference.shedding import STRATEGY, TRANSFER_SHEDDER, TRANSFER_TARGET
-from pulsar_conformance.reference.threshold import HISTORY_SHARE, SHEDDER_THRESHOLD
+from pulsar_conformance.reference.shedding import (
+    ENABLED,
+    STRATEGY,
+    TRANSFER_SHEDDER,
+    TRANSFER_TARGET,
+)
+from pulsar_conformance.reference.threshold import (
+    HISTORY_SHARE,
+    LOWER_BOUNDARY,
+    SHEDDER_THRESHOLD,
+)
 from pulsar_conformance.reference.uniform import (
     AVERAGE_SETTINGS,
     RATE_THRESHOLD,
@@ -142,6 +161,92 @@ def _example_cycle(cpu: float) -> Json:
     }
 
 
+def _is_determined(case: SheddingCycle, _readings: Readings) -> bool:
+    """True if shedding is off, or if the decision is certain and no broker has bundles that tie.
+
+    False if a broker has a bundle of an excluded namespace.
+    """
+    if not case.settings.flag(ENABLED):
+        return True
+    decides, brokers = STRATEGIES.get(case.strategy), case.brokers.values()
+    if decides is None or len(brokers) < 2 or any(has_excluded(case, one) for one in brokers):
+        return False
+    apart = all(_all_differ(map(case.rates, case.movable(broker))) for broker in brokers)
+    everywhere = case.readings["overload-scope"] == "all"
+    return apart and decides(case) and (not everywhere or _overload_is_certain(case))
+
+
+def _all_differ(rates: Iterable[Rates]) -> bool:
+    """True if no two rates are equal in messages or bytes."""
+    known = list(rates)
+    return not (any_tie(r.messages for r in known) or any_tie(r.throughput for r in known))
+
+
+def _never_exactly_enough(case: SheddingCycle, broker: Broker, need: Rate) -> bool:
+    """True if a broker's busiest bundles never add up to exactly the traffic that it must shed."""
+    carried = accumulate(map(case.traffic, case.movable(broker)))
+    return not any(same(amount, need) for amount in carried)
+
+
+def _overload_is_certain(case: SheddingCycle) -> bool:
+    """True if it is certain which brokers are overloaded and how much they shed."""
+    return all(
+        is_overloaded(case, broker) is not None
+        and _never_exactly_enough(case, broker, overload_need(case, broker))
+        for broker in case.brokers.values()
+    )
+
+
+def _threshold_is_certain(case: SheddingCycle) -> bool:
+    """True if it is certain which brokers are above the limit and how much they shed."""
+    levels = UsageLevels(case)
+    over = [(broker, levels.over(broker)) for broker in case.brokers.values()]
+    certain = all(above is not None for _, above in over)
+    clear = all(
+        _never_exactly_enough(case, broker, levels.need_of(broker))
+        for broker, above in over
+        if above
+    )
+    return (
+        certain and clear and (not case.settings.flag(LOWER_BOUNDARY) or _idle_is_certain(levels))
+    )
+
+
+def _idle_is_certain(levels: UsageLevels) -> bool:
+    """True if it is certain which brokers are idle, and no two brokers have equal usage."""
+    certain = all(levels.idle(usage) is not None for usage in levels.usage.values())
+    pairs = pairwise(sorted(levels.usage.values()))
+    return certain and not any(near(low, high) for low, high in pairs)
+
+
+def _uniform_is_certain(case: SheddingCycle) -> bool:
+    """True if all brokers differ in traffic, no gap is near a threshold, and rates are integers.
+
+    The documents do not say which bundles balance the load. The sum of integer rates does not
+    depend on their order.
+    """
+    brokers, spread = case.brokers.values(), Extremes.of(case)
+    bundles = [case.rates(bundle) for broker in brokers for bundle in broker.bundles]
+    own = list(map(case.rates_of, brokers))
+    numbers = (n for one in (*bundles, *own) for n in (one.messages, one.throughput))
+    least, most = spread.messages
+    threshold = case.settings.number(RATE_THRESHOLD)
+    bounds = [(most, least + threshold), (most, least * (100 + threshold) / 100)]
+    least, most = spread.throughput
+    multiple = case.settings.number(THROUGHPUT_THRESHOLD)
+    bounds += [(most, least * multiple), (most, least * (multiple + 1))]
+    doubtful = any(same(amount, bound) for amount, bound in bounds)
+    return _all_differ(own) and not doubtful and all(number.denominator == 1 for number in numbers)
+
+
+STRATEGIES: Mapping[str, Callable[[SheddingCycle], bool]] = {
+    "OverloadShedder": _overload_is_certain,
+    "ThresholdShedder": _threshold_is_certain,
+    "UniformLoadShedder": _uniform_is_certain,
+}
+"""For each documented strategy, a function that is true if the decision about a case is certain."""
+
+
 SHED = Operation(
     id="shed.select",
     view=SheddingCycle,
@@ -152,7 +257,7 @@ SHED = Operation(
     removable=frozenset({"brokers", "bundles", "recentlyUnloaded"}),
     names=_named_cycle,
     regardless_of_order=_same_cycle,
-    determined=is_determined,
+    determined=_is_determined,
     stands_for={STRATEGY: "strategy"},
 )
 
@@ -221,7 +326,7 @@ def _row_is_determined(row: CyclesInARow, readings: Readings) -> bool:
     """
     alone = [row.alone(index) for index in range(len(row))]
     mixed = len(alone) > 1 and alone[0].strategy == "ThresholdShedder"
-    return not mixed and all(is_determined(one, readings) for one in alone)
+    return not mixed and all(_is_determined(one, readings) for one in alone)
 
 
 def _example_cycles(*cpus: float) -> Json:

@@ -5,25 +5,23 @@ A comparison returns None if rounding could decide it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate, pairwise
+from itertools import pairwise
 
 from pulsar_conformance.conformance.common.check import SHARE, Expect, near, same, told_apart
+from pulsar_conformance.conformance.common.clusters import is_excluded
 from pulsar_conformance.conformance.shedding.view import SheddingCycle, Unloading, usage_of
-from pulsar_conformance.reference import Readings
-from pulsar_conformance.reference.cluster import MEGABYTE, Broker, Rates
+from pulsar_conformance.reference.cluster import MEGABYTE, Broker
 from pulsar_conformance.reference.numbers import Fraction, Percent, Rate, total
 from pulsar_conformance.reference.overload import OVERLOAD_THRESHOLD
-from pulsar_conformance.reference.shedding import ENABLED
 from pulsar_conformance.reference.threshold import (
     HISTORY_SHARE,
     LOWER_BOUNDARY,
     MIN_THROUGHPUT,
     SHEDDER_THRESHOLD,
 )
-from pulsar_conformance.reference.uniform import RATE_THRESHOLD, THROUGHPUT_THRESHOLD
 from pulsar_conformance.reference.usage import WEIGHT_SETTINGS
 
 EXACT = frozenset(map(Fraction, (0, 25, 50, 75, 100)))
@@ -163,6 +161,8 @@ class UsageLevels:
         least = cycle.settings.number(MIN_THROUGHPUT)
         if min(needed, most) > least * MEGABYTE["binary"] * (1 + SHARE):
             return True
+        if has_excluded(cycle, broker):
+            return None
         return False if max(needed, most) < least * MEGABYTE["decimal"] * (1 - SHARE) else None
 
     def above(self, broker: Broker) -> bool | None:
@@ -208,14 +208,28 @@ def may_shed_its_most_expensive(cycle: SheddingCycle, broker: Broker) -> bool:
     return one and other and may_shed_for_overload(cycle, broker)
 
 
+def has_excluded(cycle: SheddingCycle, broker: Broker) -> bool:
+    """True if a broker has a bundle of a namespace that is excluded from shedding."""
+    return any(is_excluded(bundle, cycle.settings) for bundle in broker.bundles)
+
+
+def surely_movable(cycle: SheddingCycle, broker: Broker) -> list[str]:
+    """Return the bundles that a broker may shed, or none if some of its bundles are excluded.
+
+    The documents do not say whether other bundles must make up for a bundle that is excluded. A
+    strategy may choose that bundle and then keep it.
+    """
+    return [] if has_excluded(cycle, broker) else cycle.movable(broker)
+
+
 def can_shed(cycle: SheddingCycle, broker: Broker) -> bool:
-    """True if a broker has two or more bundles, and a bundle that may move has traffic."""
+    """True if a broker has two or more bundles, and a bundle that surely may move has traffic."""
     enough = len(broker.bundles) >= FEWEST_BUNDLES
-    return enough and cycle.carried(cycle.movable(broker)) > 0
+    return enough and cycle.carried(surely_movable(cycle, broker)) > 0
 
 
 def can_shed_by_any_measure(cycle: SheddingCycle, broker: Broker) -> bool:
-    """True if a broker has several bundles, and a bundle that may move has messages and bytes."""
+    """True if a broker has several bundles, and one that surely may move has messages and bytes."""
     return len(broker.bundles) >= FEWEST_BUNDLES and has_movable_load(cycle, broker)
 
 
@@ -236,8 +250,8 @@ def expect_overload_need(answer: Unloading, broker: Broker, of: str, expect: Exp
 
 
 def has_movable_load(cycle: SheddingCycle, broker: Broker) -> bool:
-    """True if a broker has messages and bytes, and so has one of its bundles that may move."""
-    movable = map(cycle.rates, cycle.movable(broker))
+    """True if a broker and a bundle that surely may move have messages and bytes."""
+    movable = map(cycle.rates, surely_movable(cycle, broker))
     both = any(rates.messages > 0 and rates.throughput > 0 for rates in movable)
     return both and broker.rates.messages > 0 and broker.rates.throughput > 0
 
@@ -257,11 +271,12 @@ def expect_busiest_first(
 
 
 def has_ties(cycle: SheddingCycle, broker: Broker) -> bool:
-    """True if a broker has two bundles with equal traffic that may both move."""
-    return _any_tie(map(cycle.traffic, cycle.movable(broker)))
+    """True if two of a broker's bundles that may move carry equal traffic."""
+    return any_tie(map(cycle.traffic, cycle.movable(broker)))
 
 
-def _any_tie(rates: Iterable[Rate]) -> bool:
+def any_tie(rates: Iterable[Rate]) -> bool:
+    """True if two rates are equal, or differ so little that rounding could make them equal."""
     return any(same(low, high) for low, high in pairwise(sorted(rates)))
 
 
@@ -313,86 +328,3 @@ def busiest_is_certain(cycle: SheddingCycle) -> bool:
 def sheds_by(cycle: SheddingCycle, strategy: str) -> bool:
     """True if shedding is enabled with this strategy."""
     return cycle.enabled and cycle.strategy == strategy
-
-
-def is_determined(case: SheddingCycle, _readings: Readings) -> bool:
-    """True if shedding is off, or if the decision is certain and no broker has bundles that tie."""
-    if not case.settings.flag(ENABLED):
-        return True
-    decides, brokers = STRATEGIES.get(case.strategy), case.brokers.values()
-    if decides is None or len(brokers) < 2:
-        return False
-    apart = all(_all_differ(map(case.rates, case.movable(broker))) for broker in brokers)
-    everywhere = case.readings["overload-scope"] == "all"
-    return apart and decides(case) and (not everywhere or _overload_is_certain(case))
-
-
-def _all_differ(rates: Iterable[Rates]) -> bool:
-    """True if no two rates are equal in messages or bytes."""
-    known = list(rates)
-    return not (_any_tie(r.messages for r in known) or _any_tie(r.throughput for r in known))
-
-
-def _never_exactly_enough(case: SheddingCycle, broker: Broker, need: Rate) -> bool:
-    """True if no sum of a broker's busiest bundles is exactly the traffic that it must shed."""
-    carried = accumulate(map(case.traffic, case.movable(broker)))
-    return not any(same(amount, need) for amount in carried)
-
-
-def _overload_is_certain(case: SheddingCycle) -> bool:
-    """True if it is certain which brokers are overloaded and how much they shed."""
-    return all(
-        is_overloaded(case, broker) is not None
-        and _never_exactly_enough(case, broker, overload_need(case, broker))
-        for broker in case.brokers.values()
-    )
-
-
-def _threshold_is_certain(case: SheddingCycle) -> bool:
-    """True if it is certain which brokers are above the limit and how much they shed."""
-    levels = UsageLevels(case)
-    over = [(broker, levels.over(broker)) for broker in case.brokers.values()]
-    certain = all(above is not None for _, above in over)
-    clear = all(
-        _never_exactly_enough(case, broker, levels.need_of(broker))
-        for broker, above in over
-        if above
-    )
-    return (
-        certain and clear and (not case.settings.flag(LOWER_BOUNDARY) or _idle_is_certain(levels))
-    )
-
-
-def _idle_is_certain(levels: UsageLevels) -> bool:
-    """True if it is certain which brokers are idle, and no two brokers have equal usage."""
-    certain = all(levels.idle(usage) is not None for usage in levels.usage.values())
-    pairs = pairwise(sorted(levels.usage.values()))
-    return certain and not any(near(low, high) for low, high in pairs)
-
-
-def _uniform_is_certain(case: SheddingCycle) -> bool:
-    """True if all brokers differ in traffic, no gap is near a threshold, and rates are integers.
-
-    The documents do not say which bundles balance the load. The sum of integer rates does not
-    depend on their order.
-    """
-    brokers, spread = case.brokers.values(), Extremes.of(case)
-    bundles = [case.rates(bundle) for broker in brokers for bundle in broker.bundles]
-    own = list(map(case.rates_of, brokers))
-    numbers = (n for one in (*bundles, *own) for n in (one.messages, one.throughput))
-    least, most = spread.messages
-    threshold = case.settings.number(RATE_THRESHOLD)
-    bounds = [(most, least + threshold), (most, least * (100 + threshold) / 100)]
-    least, most = spread.throughput
-    multiple = case.settings.number(THROUGHPUT_THRESHOLD)
-    bounds += [(most, least * multiple), (most, least * (multiple + 1))]
-    doubtful = any(same(amount, bound) for amount, bound in bounds)
-    return _all_differ(own) and not doubtful and all(number.denominator == 1 for number in numbers)
-
-
-STRATEGIES: Mapping[str, Callable[[SheddingCycle], bool]] = {
-    "OverloadShedder": _overload_is_certain,
-    "ThresholdShedder": _threshold_is_certain,
-    "UniformLoadShedder": _uniform_is_certain,
-}
-"""For each documented strategy, a function that is true if the decision about a case is certain."""

@@ -32,6 +32,7 @@ from pulsar_conformance.conformance.shedding.quantities import (
     Extremes,
     may_shed_for_overload,
     sheds_by,
+    surely_movable,
 )
 from pulsar_conformance.conformance.shedding.view import SheddingCycle, Unloading, usage_of
 from pulsar_conformance.reference.cluster import Broker
@@ -188,12 +189,11 @@ def _fits(case: SheddingCycle, bundle: str, room: Amount) -> bool:
 def _must_unload(
     case: SheddingCycle, ends: Ends, fits: Fits, answer: Unloading, expect: Expect
 ) -> None:
-    """Demand that the most loaded broker unloads if the differences exceed the thresholds.
-
-    The demand requires a movable bundle of this broker that `fits`, and a second bundle.
+    """Demand that the most loaded broker unloads if the differences exceed the thresholds, and if
+    it has two bundles or more, of which one surely may move and `fits`.
     """
     several = len(ends.most.bundles) >= FEWEST_BUNDLES
-    fitting = several and any(map(fits, case.movable(ends.most)))
+    fitting = several and any(map(fits, surely_movable(case, ends.most)))
     if _triggers_shedding(case) and expect.reached(fitting):
         allowed = f"{ends.most.name}, the most loaded, unloads"
         expect.that(bool(answer.of(ends.most)), allowed, answer)

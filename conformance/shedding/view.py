@@ -14,6 +14,7 @@ from typing import Any
 from pulsar_conformance.conformance.common.check import POINTS, SHARE, near
 from pulsar_conformance.conformance.common.clusters import (
     contains_bundle,
+    is_excluded,
     keeps_bundles,
     named_in_policies,
     namespaces_under_policies,
@@ -110,7 +111,7 @@ class SheddingCycle:
 
     def movable(self, broker: Broker) -> list[str]:
         """Return the bundles that a broker may shed, most traffic first."""
-        free = (bundle for bundle in broker.bundles if not self.blocked(bundle))
+        free = (b for b in broker.bundles if not (self.blocked(b) or is_excluded(b, self.settings)))
         return sorted(free, key=lambda bundle: (-self.traffic(bundle), bundle))
 
     def measured(self, bundle: str) -> Rates | None:
