@@ -29,10 +29,15 @@ def _group_of(namespace: Column) -> Column:
 
 def must_stay(namespace: Column) -> Column:
     """True if a namespace's bundles may not move, regardless of load. [TRANSFER-14, TRANSFER-16]"""
-    excluded = F.array_contains(F.split(F.trim(f"settings.{EXCLUDED}"), LIST_COMMA), namespace)
     restricted = (F.size(_policies_of(namespace)) > 0) | _group_of(namespace).isNotNull()
     allowed = F.coalesce(F.col(f"settings.{WITH_POLICIES}"), F.lit(False))
-    return F.coalesce(excluded, F.lit(False)) | (restricted & ~allowed)
+    return is_excluded(namespace) | (restricted & ~allowed)
+
+
+def is_excluded(namespace: Column) -> Column:
+    """True if a setting excludes a namespace's bundles from shedding. [SHED-17, TRANSFER-16]"""
+    listed = F.split(F.trim(f"settings.{EXCLUDED}"), LIST_COMMA)
+    return F.coalesce(F.array_contains(listed, namespace), F.lit(False))
 
 
 def permitted_targets(namespace: Column) -> Column:

@@ -28,6 +28,10 @@ Brokers may have:
 
 and the columns of `transfer`, for TransferShedder.
 
+Bundles may have:
+
+    excluded    true if their namespace is excluded from shedding
+
 If brokers have their bundles in an array of structs, `owns`, a frame of brokers is enough. [SHED]
 """
 
@@ -158,6 +162,7 @@ def decisions_of_owners(
         "owns",
         lambda one: F.struct(
             one["moved"].alias("moved"),
+            one["excluded"].alias("excluded"),
             F.lit(1).cast("bigint").alias("many"),
             *(one["load"][name].alias(name) for name in _traffic_to_sum(brokers.columns, readings)),
         ),
@@ -205,11 +210,12 @@ def with_counts(brokers: DataFrame, bundles: DataFrame, readings: Readings) -> D
     It also adds `first`, true if the row has a broker; `brokers`, the number of brokers in the
     cycle; and `weight`, the broker's load in the measure that the readings choose.
     """
-    alike = bundles.groupBy(*BROKER, "moved").agg(
+    kinds = ("moved", _excluded_column(bundles))
+    alike = bundles.groupBy(*BROKER, *kinds).agg(
         F.count("bundle").alias("many"),
         *(F.sum(f"load.{name}").alias(name) for name in _traffic_to_sum(brokers.columns, readings)),
     )
-    part = F.struct("moved", "many", *_traffic_to_sum(brokers.columns, readings))
+    part = F.struct("moved", "excluded", "many", *_traffic_to_sum(brokers.columns, readings))
     counted = alike.groupBy(*BROKER).agg(F.collect_list(part).alias("parts"))
     return _count_bundles(
         brokers.join(counted.hint("shuffle_hash"), list(BROKER), "left"), readings
@@ -217,8 +223,12 @@ def with_counts(brokers: DataFrame, bundles: DataFrame, readings: Readings) -> D
 
 
 def _count_bundles(rows: DataFrame, readings: Readings) -> DataFrame:
-    """Add counts and load to brokers; in `parts`, bundles are grouped by last unload."""
-    free = F.filter("parts", lambda part: ~in_grace_period(part["moved"], readings))
+    """Add counts and load to brokers; in `parts`, bundles are grouped by last unload and by whether
+    they are excluded.
+    """
+    free = F.filter(
+        "parts", lambda one: ~(one["excluded"] | in_grace_period(one["moved"], readings))
+    )
     rows = rows.withColumn("carries", BROKER_LOAD[readings["broker-rates"]]())
     rows = rows.withColumns(
         {
@@ -277,18 +287,27 @@ def in_grace_period(moved: Column, readings: Readings) -> Column:
     return F.coalesce(recently(moved, F.col(f"settings.{GRACE}")), F.lit(False))
 
 
+def _excluded_column(bundles: DataFrame) -> Column:
+    """Return the column `excluded` of bundles, which is false if there is none. [SHED-17]"""
+    own = F.col("excluded") if "excluded" in bundles.columns else F.lit(False)
+    return F.coalesce(own, F.lit(False)).alias("excluded")
+
+
 def with_queue_places(rows: DataFrame, readings: Readings, strategies: Iterable[str]) -> DataFrame:
-    """Add to bundles their positions in the queue of their broker. [SHED-02, SHED-04, SHED-07]
+    """Add to bundles their positions in the queue of their broker.
+
+    [SHED-02, SHED-04, SHED-07, SHED-17]
 
     Columns: `traffic` in the measure that the readings choose; `movable`; `place`, counted from 1,
     with movable bundles first, then by decreasing traffic, then by name; `rank`, which is `place`
     unless the readings sort by expense; `above`, the traffic of movable bundles ahead; and the sums
     of the strategies.
     """
+    kept = _excluded_column(rows) | in_grace_period(F.col("moved"), readings)
     rows = rows.withColumns(
         {
             "traffic": F.col(f"load.{SHEDDING_MEASURE[readings['shed-measure']]}"),
-            "movable": F.col("bundle").isNotNull() & ~in_grace_period(F.col("moved"), readings),
+            "movable": F.col("bundle").isNotNull() & ~kept,
             "seat": F.xxhash64(*BROKER),
         }
     )
