@@ -30,7 +30,8 @@ and the columns of `transfer`, for TransferShedder.
 
 Bundles may have:
 
-    excluded    true if their namespace is excluded from shedding
+    excluded    true if their namespace is excluded from shedding; if there is no such column, an
+                excluded bundle still counts in what a strategy plans, but is not chosen
 
 If brokers have their bundles in an array of structs, `owns`, a frame of brokers is enough. [SHED]
 """
@@ -41,7 +42,15 @@ import operator
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from pulsar_conformance.adapters.spark import average, overload, threshold, transfer, uniform
+from pulsar_conformance.adapters.spark import (
+    average,
+    overload,
+    policies,
+    threshold,
+    transfer,
+    uniform,
+)
+from pulsar_conformance.adapters.spark.ranges import namespace_of
 from pulsar_conformance.adapters.spark.shapes import SHEDDING_MEASURE, or_zero
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
@@ -130,7 +139,7 @@ Under TransferShedder, none of them sheds.
 def deciding_settings(strategies: Iterable[str] = STRATEGIES) -> tuple[str, ...]:
     """Return the settings on which the decisions of these strategies depend."""
     own = (name for one in strategies for name in STRATEGIES[one].settings)
-    return tuple(dict.fromkeys((ENABLED, GRACE, STRATEGY, *own)))
+    return tuple(dict.fromkeys((ENABLED, GRACE, STRATEGY, transfer.EXCLUDED, *own)))
 
 
 def decision_rows(
@@ -210,7 +219,7 @@ def with_counts(brokers: DataFrame, bundles: DataFrame, readings: Readings) -> D
     It also adds `first`, true if the row has a broker; `brokers`, the number of brokers in the
     cycle; and `weight`, the broker's load in the measure that the readings choose.
     """
-    kinds = ("moved", _excluded_column(bundles))
+    kinds = ("moved", _excluded_column(bundles, F.lit(False)))
     alike = bundles.groupBy(*BROKER, *kinds).agg(
         F.count("bundle").alias("many"),
         *(F.sum(f"load.{name}").alias(name) for name in _traffic_to_sum(brokers.columns, readings)),
@@ -287,9 +296,9 @@ def in_grace_period(moved: Column, readings: Readings) -> Column:
     return F.coalesce(recently(moved, F.col(f"settings.{GRACE}")), F.lit(False))
 
 
-def _excluded_column(bundles: DataFrame) -> Column:
-    """Return the column `excluded` of bundles, which is false if there is none. [SHED-17]"""
-    own = F.col("excluded") if "excluded" in bundles.columns else F.lit(False)
+def _excluded_column(bundles: DataFrame, otherwise: Column) -> Column:
+    """Return the column `excluded` of bundles, or `otherwise` if there is none. [SHED-17]"""
+    own = F.col("excluded") if "excluded" in bundles.columns else otherwise
     return F.coalesce(own, F.lit(False)).alias("excluded")
 
 
@@ -298,12 +307,14 @@ def with_queue_places(rows: DataFrame, readings: Readings, strategies: Iterable[
 
     [SHED-02, SHED-04, SHED-07, SHED-17]
 
-    Columns: `traffic` in the measure that the readings choose; `movable`; `place`, counted from 1,
-    with movable bundles first, then by decreasing traffic, then by name; `rank`, which is `place`
-    unless the readings sort by expense; `above`, the traffic of movable bundles ahead; and the sums
-    of the strategies.
+    Columns: `traffic` in the measure that the readings choose; `excluded`; `movable`; `place`,
+    counted from 1, with movable bundles first, then by decreasing traffic, then by name; `rank`,
+    which is `place` unless the readings sort by expense; `above`, the traffic of movable bundles
+    ahead; and the sums of the strategies.
     """
-    kept = _excluded_column(rows) | in_grace_period(F.col("moved"), readings)
+    named = policies.is_excluded(namespace_of(F.col("bundle")))
+    rows = rows.withColumn("excluded", _excluded_column(rows, named))
+    kept = F.col("excluded") | in_grace_period(F.col("moved"), readings)
     rows = rows.withColumns(
         {
             "traffic": F.col(f"load.{SHEDDING_MEASURE[readings['shed-measure']]}"),

@@ -86,6 +86,7 @@ def reason_column(
         (F.col("brokers") < 2, F.lit("there is no other broker")),
         (strategy.isNull(), F.lit("no strategy is set")),
         (~F.coalesce(known, F.lit(False)), joined(strategy, "is not documented")),
+        (F.col("excluded"), F.lit("its namespace is excluded from shedding")),
         (~F.col("movable"), ago),
     )
     by = "" if amounts_by is None else f", by the arithmetic of {amounts_by}"

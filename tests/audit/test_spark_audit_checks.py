@@ -62,7 +62,8 @@ RULES = {
 """The rules about single cycles, by profile."""
 
 CHANGED = [f"THRESHOLD-{number}" for number in ("01", "02", "06", "07", "08", "18", "20")] + [
-    "UNIFORM-08"
+    "UNIFORM-08",
+    "SHED-17",
 ]
 """Rules that 4.x changed or added."""
 

@@ -39,13 +39,14 @@ COLUMNS = (
     "most_messages double, most_bytes double, movable_bytes double, fewest_messages double, "
     f"both bigint, {MOVERS}, held bigint, "
     "all_messages double, all_bytes double, "
-    f"stuck array<struct<bundle string, moved double>>, views array<struct<{VIEW_TYPE}>>"
+    "stuck array<struct<bundle string, moved double>>, excluded array<string>, "
+    f"views array<struct<{VIEW_TYPE}>>"
 )
 """Columns about a broker in a cycle, with their types. `stuck` are the bundles that must stay, with
-the minutes since their unload. `least_traffic` is the lowest traffic of any movable bundle, and
-`fewest_messages` the lowest message rate above 0 of any movable bundle. `all_messages` and
-`all_bytes` are the total traffic of the broker's bundles; null if the traffic of any bundle is
-unknown.
+the minutes since their unload, and `excluded` those whose namespaces are excluded from shedding.
+`least_traffic` is the lowest traffic of any movable bundle, and `fewest_messages` the lowest
+message rate above 0 of any movable bundle. `all_messages` and `all_bytes` are the total traffic of
+the broker's bundles; null if that of any bundle is unknown.
 """
 
 
@@ -65,7 +66,7 @@ def summarize_brokers(decided: DataFrame, key: Sequence[str]) -> DataFrame:
     )
     whole, sure = _view(sure=False), _view(sure=True)
     views = F.when(F.col("doubt"), F.array(whole, sure)).otherwise(F.array(whole))
-    return rows.select(*keys, *COUNTS, "stuck", views.alias("views"), "decisions")
+    return rows.select(*keys, *COUNTS, "stuck", "excluded", views.alias("views"), "decisions")
 
 
 COUNTS = (
@@ -97,7 +98,7 @@ def _bundle_counts() -> list[Column]:
         F.count_if(movable & ~F.col("unloaded")).alias("kept"),
         F.count_if(movable & carries).alias("both"),
         F.collect_list(F.when(movable & carries & by_ends, rates)).alias("movers"),
-        F.count_if(movable & F.col("held")).alias("held"),
+        F.count_if((movable & F.col("held")) | _is_excluded()).alias("held"),
         *(_sum_if_known(name).alias(f"all_{name}") for name in ("messages", "bytes")),
     ]
 
@@ -107,8 +108,12 @@ def _sum_if_known(measure: str) -> Column:
     return F.when(F.count_if(own & ~known) == 0, F.sum(F.when(own, F.col(measure))))
 
 
+def _is_excluded() -> Column:
+    return F.col("owned") & F.col("excluded")
+
+
 def _must_stay() -> Column:
-    return F.col("owned") & ~F.col("movable") & ~F.col("open")
+    return F.col("owned") & ~F.col("movable") & ~F.col("open") & ~F.col("excluded")
 
 
 def _unload_columns() -> list[Column]:
@@ -142,6 +147,7 @@ def _unload_columns() -> list[Column]:
     doubtful = (F.size("doubtful") > 0) | ownerless
     return [
         F.collect_list(F.when(_must_stay(), F.struct("bundle", "moved"))).alias("stuck"),
+        F.collect_list(F.when(_is_excluded(), F.col("bundle"))).alias("excluded"),
         F.bool_or(doubtful).alias("doubt"),
         *(column.alias(name) for name, column in collected.items()),
     ]

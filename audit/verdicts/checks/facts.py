@@ -149,7 +149,9 @@ def _with_common_columns(rows: DataFrame, readings: Readings) -> DataFrame:
             ),
             "laden": _is_laden(),
             "loaded": (F.col("owned") >= overload.MIN_BUNDLES) & _is_laden(),
-            "can": (F.col("owned") >= overload.MIN_BUNDLES) & (F.col("movable_traffic") > 0),
+            "can": (F.col("owned") >= overload.MIN_BUNDLES)
+            & (F.col("movable_traffic") > 0)
+            & has_no_excluded(),
             "overloaded": F.when(known, _is_overloaded()),
             "_exact": F.min(F.when(known, _is_exact())).over(window_of_cycle()),
             "seen": any_broker(F.col("observed")),
@@ -195,10 +197,11 @@ def exceeds_minimum_unload(needed: Column) -> Column:
     """
     least, most = setting_in_force(threshold.MIN_THROUGHPUT), or_zero(F.col("movable_bytes"))
     much, little = least * MEGABYTE["binary"], least * MEGABYTE["decimal"]
+    under = (needed < little * (1 - SHARE)) & (most < little * (1 - SHARE))
     return (
         F.when(least.isNull(), F.lit(True))
         .when((needed > much * (1 + SHARE)) & (most > much * (1 + SHARE)), F.lit(True))
-        .when((needed < little * (1 - SHARE)) & (most < little * (1 - SHARE)), F.lit(False))
+        .when(under & has_no_excluded(), F.lit(False))
     )
 
 
@@ -214,7 +217,15 @@ def points_to_shed(excess: Column) -> Column:
 
 def _is_laden() -> Column:
     whole = (F.col("carries.messages") > 0) & (F.col("carries.bytes") > 0)
-    return (F.col("both") > 0) & certainly(whole)
+    return (F.col("both") > 0) & certainly(whole) & has_no_excluded()
+
+
+def has_no_excluded() -> Column:
+    """True if a broker has no bundle of a namespace that is excluded from shedding.
+
+    If it has one, no document says whether other bundles must make up for it.
+    """
+    return F.coalesce(F.size("excluded"), F.lit(0)) <= 0
 
 
 def total_traffic(bundles: Column) -> Column:

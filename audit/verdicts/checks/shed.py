@@ -87,6 +87,21 @@ def recently_unloaded_bundles_stay(_readings: Readings) -> RuleColumns:
     return forbid_always(reached, F.size(again) > 0, told)
 
 
+@register_check("SHED-17")
+def bundles_of_excluded_namespaces_stay(_readings: Readings) -> RuleColumns:
+    """No bundle of an excluded namespace is unloaded, whichever strategy sheds."""
+    excluded = F.array_distinct(F.flatten(F.collect_list("excluded").over(window_of_cycle())))
+    gone = F.array_intersect("gone", excluded)
+    reached = F.col("enabled") & any_broker(F.size("excluded") > 0)
+    told = F.concat(
+        F.col("broker"),
+        F.lit(" shed "),
+        F.array_join(gone, ", "),
+        F.lit(", whose namespace is excluded from shedding"),
+    )
+    return forbid_always(reached, F.size(gone) > 0, told)
+
+
 def _last_unload(one: Column) -> Column:
     """Return a bundle and the time from its last unload to the cycle, as text."""
     minutes = F.coalesce(plain(one["moved"]), F.lit("some"))

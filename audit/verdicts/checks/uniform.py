@@ -18,6 +18,7 @@ from pulsar_conformance.audit.verdicts.checks.evidence import shed_text
 from pulsar_conformance.audit.verdicts.checks.facts import (
     SHARE,
     any_broker,
+    has_no_excluded,
     no_broker,
     setting_in_force,
     window_of_cycle,
@@ -149,7 +150,7 @@ def _must_unload(readings: Readings, fits: Callable[[Column, str], Column]) -> R
     mover = F.exists(
         "movers", lambda one: fits(one["messages"], "messages") & fits(one["bytes"], "bytes")
     )
-    due = _is_most_loaded() & (F.col("owned") > 1) & mover
+    due = _is_most_loaded() & (F.col("owned") > 1) & mover & has_no_excluded()
     told = F.concat(shed_text(), F.lit("; it is the most loaded, and over the thresholds"))
     reached = certainly(_is_triggered(readings)) & due
     return _for_uniform_shedder(must(reached, F.col("answered") > 0, told), *_agreement_on_ends())
