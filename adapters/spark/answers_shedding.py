@@ -104,7 +104,7 @@ def _owned_structs(report: Column, chosen: PlanBasis) -> Column:
             .withField("measured", shapes.measured(one["average"]))
             .alias("load"),
             one["moved"].alias("moved"),
-            policies.is_excluded(namespace_of(one["bundle"])).alias("excluded"),
+            policies.is_listed_as_excluded(namespace_of(one["bundle"])).alias("excluded"),
             *(_restrictions(one, chosen) if transfer.TARGET_DEVIATION in chosen.defaults else ()),
         ),
     )

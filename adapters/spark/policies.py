@@ -31,10 +31,10 @@ def must_stay(namespace: Column) -> Column:
     """True if a namespace's bundles may not move, regardless of load. [TRANSFER-14, TRANSFER-16]"""
     restricted = (F.size(_policies_of(namespace)) > 0) | _group_of(namespace).isNotNull()
     allowed = F.coalesce(F.col(f"settings.{WITH_POLICIES}"), F.lit(False))
-    return is_excluded(namespace) | (restricted & ~allowed)
+    return is_listed_as_excluded(namespace) | (restricted & ~allowed)
 
 
-def is_excluded(namespace: Column) -> Column:
+def is_listed_as_excluded(namespace: Column) -> Column:
     """True if a setting excludes a namespace's bundles from shedding. [SHED-17, TRANSFER-16]"""
     listed = F.split(F.trim(f"settings.{EXCLUDED}"), LIST_COMMA)
     return F.coalesce(F.array_contains(listed, namespace), F.lit(False))

@@ -312,7 +312,7 @@ def with_queue_places(rows: DataFrame, readings: Readings, strategies: Iterable[
     which is `place` unless the readings sort by expense; `above`, the traffic of movable bundles
     ahead; and the sums of the strategies.
     """
-    named = policies.is_excluded(namespace_of(F.col("bundle")))
+    named = policies.is_listed_as_excluded(namespace_of(F.col("bundle")))
     rows = rows.withColumn("excluded", _excluded_column(rows, named))
     kept = F.col("excluded") | in_grace_period(F.col("moved"), readings)
     rows = rows.withColumns(
