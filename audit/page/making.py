@@ -9,10 +9,9 @@ from typing import Any
 from pulsar_conformance.audit.page import series
 from pulsar_conformance.audit.page.rendering import render_page
 from pulsar_conformance.audit.pipeline.plan import AuditPlan, tables_in_period
-from pulsar_conformance.audit.pipeline.summary import RULES_AT_OTHER_TIMES, WRONG
+from pulsar_conformance.audit.pipeline.summary import RULES_AT_OTHER_TIMES
 from pulsar_conformance.audit.verdicts import casefiles
 from pulsar_conformance.audit.verdicts.arithmetic import arithmetic_lines
-from pulsar_conformance.audit.verdicts.checks.open_readings import reading_note
 from pulsar_conformance.conformance.explain.focus import Focus
 
 PAGE = "audit.html"
@@ -33,13 +32,11 @@ def page_content(tables: series.Tables, plan: AuditPlan, output: str) -> dict[st
     tables = tables_in_period(tables, plan)
     fleet = series.fleet_rows(tables)
     verdicts = series.verdict_rows(tables)
-    broken = sorted({str(row[0]) for row in verdicts if row[1] in WRONG})
     return {
         "fleet": fleet,
         "amounts_by": plan.amounts_by,
         "clusters": series.drawn_clusters(tables, plan, fleet),
         "verdicts": verdicts,
-        "notes": {rule: note for rule in broken if (note := reading_note(rule, plan))},
         "cases": case_texts(Path(output) / casefiles.FOLDER),
         "without_case": sorted(RULES_AT_OTHER_TIMES),
     }

@@ -90,7 +90,7 @@ def inquiry_lines(tables: Tables, plan: AuditPlan, asked: Inquiry) -> Iterator[s
         yield f"{asked.subject}, {cluster}"
         yield from _event_lines(tables, asked, cluster)
         yield from _owner_lines(tables, plan, asked, cluster)
-        yield from _transfer_lines(tables, plan, asked, cluster)
+        yield from _transfer_lines(tables, asked, cluster)
         for cycle in _relevant_cycles(tables, asked, cluster):
             yield from ("", *_cycle_lines(tables, plan, asked, cluster, cycle))
 
@@ -232,7 +232,7 @@ def _owner_lines(tables: Tables, plan: AuditPlan, asked: Inquiry, cluster: str) 
         yield from paragraph(told, 4, "  ")
 
 
-def _transfer_lines(tables: Tables, plan: AuditPlan, asked: Inquiry, cluster: str) -> Iterator[str]:
+def _transfer_lines(tables: Tables, asked: Inquiry, cluster: str) -> Iterator[str]:
     """Yield the verdicts and the arithmetic of the last transfers by TransferShedder."""
     mine = F.col("cluster") == cluster
     judged = tables["verdicts"].where(mine & F.col("rule").isin(*transfers.TRANSFER_JUDGES))
@@ -247,7 +247,7 @@ def _transfer_lines(tables: Tables, plan: AuditPlan, asked: Inquiry, cluster: st
     for (time,) in reversed(last):
         yield from ("", f"transfer of {time}")
         at = F.col("cycle") == F.lit(time).cast("timestamp")
-        yield from verdict_lines(judged.where(at), plan)
+        yield from verdict_lines(judged.where(at))
         yield from (
             f"  {line}".rstrip() for line in _balance_at(tables["contexts"].where(mine), time)
         )
@@ -293,7 +293,7 @@ def _cycle_lines(
     this = (F.col("cluster") == cluster) & (F.col("cycle") == F.lit(cycle).cast("timestamp"))
     yield f"cycle of {cycle}"
     found = tables["findings"].where(this)
-    told = list(verdict_lines(tables["verdicts"].where(this), plan, found))
+    told = list(verdict_lines(tables["verdicts"].where(this), found))
     yield from told
     went = asked.select(tables["unloads"].where(this))
     shown, moment = moment_before_move(tables, went, cluster, cycle, asked.at) or (cycle, "")

@@ -67,7 +67,7 @@ class AuditPlan:
     def of(cls, profile: str, readings: Mapping[str, str] | None = None, **more: Any) -> AuditPlan:
         """Return a plan for a profile, with its default readings except those in `readings`."""
         chosen = {**specs.load().default_readings(profile), **(readings or {})}
-        return cls(profile, chosen, chosen=tuple(readings or ()), **more)
+        return cls(profile, chosen, chosen=tuple(sorted(readings or ())), **more)
 
     def alternative_of_way(self, way: str) -> str | None:
         """Return the alternative that the release follows in a way of `specs/ways.yaml`; None if it

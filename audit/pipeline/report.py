@@ -356,7 +356,7 @@ def _write_cases(
 ) -> tuple[list[dict[str, Any]], dict[str, Any] | None]:
     """Write the case files; return the first faults of each rule, and the data for the page."""
     some = not made["verdicts"].where(F.col("verdict").isin(*summary.WRONG)).isEmpty()
-    faults = summary.first_faults(made["verdicts"], plan) if some else []
+    faults = summary.first_faults(made["verdicts"]) if some else []
     if not how.writable:
         return faults, None
     if some or not casefiles.empty_case_folder(output):

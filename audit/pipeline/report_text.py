@@ -240,8 +240,6 @@ def difference_lines(compared: Json, profile: str) -> Iterator[str]:
         where = f"first in {one['cluster']} at {one['at']}"
         text = f"{one['rule']}, {often}: {words}; {where}: {one['evidence']}"
         yield from paragraph(text, 4, "  ")
-        if one["note"]:
-            yield from paragraph(one["note"], 6, "    ")
     alike: dict[tuple[int, str, str, str], list[str]] = {}
     for one in compared["undecided"]:
         key = one["cycles"], one["cluster"], one["at"], open_point(one["evidence"])
@@ -351,7 +349,6 @@ def _fault_lines(fault: Json) -> list[str]:
     return [
         *paragraph(first, 2, ""),
         *paragraph(fault["evidence"], 2, width=WIDTH - 2),
-        *(paragraph(fault["note"], 4, "  ") if fault["note"] else ()),
     ]
 
 

@@ -235,7 +235,7 @@ def _gold_step(plan: AuditPlan, name: str, plan_tables: _PlanTables) -> TableSte
         own,
         (*SILVER, *parents),
         partial(_build_gold, name, plan_tables, table.parents, plan),
-        plan_as_json(plan),
+        plan_as_json(plan if table.by_rule else replace(plan, chosen=())),
         build_since=None if table.compared else partial(_build_gold_since, name, plan_tables, plan),
         dating_parents=parents,
         affected_cycles=None if find is None else partial(_find_affected, find, own),
@@ -296,8 +296,7 @@ def plan_as_json(plan: AuditPlan) -> str:
     The text includes the documents' alternative of the reading `window` if that adds columns to the
     release's tables.
     """
-    unused = ("by_documents_too", "chosen")
-    stated = {name: value for name, value in asdict(plan).items() if name not in unused}
+    stated = {name: value for name, value in asdict(plan).items() if name != "by_documents_too"}
     stated["documents"] = plan.documents and plan.documents.readings["window"]
     return json.dumps(stated, default=str, sort_keys=True)
 

@@ -16,7 +16,6 @@ from pulsar_conformance.audit.pipeline.plan import AuditPlan, rows_in_period, ta
 from pulsar_conformance.audit.pipeline.writing import ASKED, DOCUMENTED
 from pulsar_conformance.audit.tables.formatting import abridged
 from pulsar_conformance.audit.verdicts import extensible, missing_settings, splits, transfers
-from pulsar_conformance.audit.verdicts.checks.open_readings import reading_note
 from pulsar_conformance.audit.verdicts.missing_settings import NOT_RECORDED
 from pulsar_conformance.audit.verdicts.verdicts import rules_of
 from pulsar_conformance.conformance.shedding.operations import SHED
@@ -43,7 +42,7 @@ RULES_AT_OTHER_TIMES = (
 LISTED_FAULTS_PER_RULE = 100
 """Number of faults of each rule that the summary lists."""
 
-FAULT_FIELDS = ("rule", "verdict", "cluster", "cycle", "evidence", "note", "follows")
+FAULT_FIELDS = ("rule", "verdict", "cluster", "cycle", "evidence", "follows")
 """Fields of each fault in the summary."""
 
 MAX_EVIDENCE_LENGTH = 2000
@@ -251,18 +250,10 @@ def compare_findings(tables: Tables, documents: AuditPlan) -> Json:
     found = collect_in_one_job({"differences": named, "undecided": undecided})
     return {
         "profile": documents.profile,
-        "differences": [
-            {**one, "note": _note_of_difference(one, documents)}
-            for one in sorted(found["differences"], key=itemgetter("rule", "release", "documents"))
-        ],
+        "differences": sorted(found["differences"], key=itemgetter("rule", "release", "documents")),
         "undecided": sorted(found["undecided"], key=itemgetter("rule")),
         "defaults": missing_settings.defaults_from_release(ran, documents),
     }
-
-
-def _note_of_difference(found: Json, documents: AuditPlan) -> str:
-    """Return the note on open readings, if the documents find a fault that the release does not."""
-    return reading_note(found["rule"], documents) if found["documents"] in WRONG else ""
 
 
 def _first_of_each(groups: GroupedData, evidence: Column) -> DataFrame:
@@ -281,15 +272,12 @@ def fault_count(found: Json) -> int:
     return sum(counts[verdict] for counts in found["rules"].values() for verdict in WRONG)
 
 
-def first_faults(
-    verdicts: DataFrame, plan: AuditPlan, count: int = LISTED_FAULTS_PER_RULE
-) -> list[Json]:
+def first_faults(verdicts: DataFrame, count: int = LISTED_FAULTS_PER_RULE) -> list[Json]:
     """Return the first `count` faults of each rule.
 
-    Fields: rule, verdict, cluster, cycle, evidence, `note` (on the open readings that the rule
-    depends on), `follows` (the rule whose violation explains the fault, or None) and `independent`
-    (number of the rule's faults with no such explanation). Faults without such an explanation come
-    first.
+    Fields: rule, verdict, cluster, cycle, evidence, `follows` (the rule whose violation explains
+    the fault, or None) and `independent` (number of the rule's faults with no such explanation).
+    Faults without such an explanation come first.
     """
     root = F.col("follows").isNull()
     of_rule = Window.partitionBy("rule")
@@ -307,8 +295,7 @@ def first_faults(
         "independent",
         "nth",
     )
-    found = [row.asDict() for row in rows.orderBy("rule", "nth").collect()]
-    return [{**row, "note": reading_note(row["rule"], plan)} for row in found]
+    return [row.asDict() for row in rows.orderBy("rule", "nth").collect()]
 
 
 def listed_faults(faults: Sequence[Json]) -> list[Json]:

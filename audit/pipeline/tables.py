@@ -281,7 +281,7 @@ GOLD: Mapping[str, GoldTable] = {
         ("cluster", "cycle", "rule"),
         build=verdicts.findings,
         parents=(
-            *("cycles", "unloads", "broker_usage", "broker_decisions"),
+            *("cycles", "unloads", "bundle_averages", "broker_usage", "broker_decisions"),
             *("split_findings", "transfer_findings"),
         ),
         by_rule=True,

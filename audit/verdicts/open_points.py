@@ -14,6 +14,7 @@ from pulsar_conformance.audit.pipeline.summary import RULES_AT_OTHER_TIMES, UNDE
 from pulsar_conformance.audit.tables import cycles
 from pulsar_conformance.audit.tables.formatting import precise_utc
 from pulsar_conformance.audit.verdicts import extensible, transfers, verdicts
+from pulsar_conformance.audit.verdicts.checks.open_readings import DEPENDS_ON_READING
 from pulsar_conformance.audit.verdicts.checks.shed import OWNER_UNKNOWN
 from pulsar_conformance.audit.verdicts.missing_settings import NOT_RECORDED
 from pulsar_conformance.specs.text import NO_BREAK, WIDTH, cut, paragraph
@@ -41,6 +42,7 @@ OPEN_POINTS = (
         cycles.LEADER_NEWLY_ELECTED,
     ),
     *(cycles.LOST_SETTINGS, cycles.LOST_REPORT, cycles.LOST_UNLOAD, cycles.LOST_BEFORE),
+    DEPENDS_ON_READING,
 )
 """Beginnings of the open point, which is the part of the evidence that says what is not known. If
 evidence contains none of these texts, all of it is the open point.

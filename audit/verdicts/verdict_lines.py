@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pulsar_conformance.audit.pipeline.plan import AuditPlan
 from pulsar_conformance.audit.tables.formatting import precise_utc
-from pulsar_conformance.audit.verdicts.checks.open_readings import reading_note
-from pulsar_conformance.audit.verdicts.verdicts import UNDECIDED
 from pulsar_conformance.specs.text import paragraph
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -23,11 +20,8 @@ def judging_rules_text(verdicts: DataFrame) -> str:
     )
 
 
-def verdict_lines(
-    verdicts: DataFrame, plan: AuditPlan, findings: DataFrame | None = None
-) -> Iterator[str]:
-    """Yield the lines of each verdict on a cycle, other than `allowed`. Faults come with a note on
-    the open readings that they depend on.
+def verdict_lines(verdicts: DataFrame, findings: DataFrame | None = None) -> Iterator[str]:
+    """Yield the lines of each verdict on a cycle, other than `allowed`.
 
     If `findings` show that the cycle may have run at several moments, each verdict comes with the
     moment for which its figures were computed, since the leader's knowledge differs between them.
@@ -39,9 +33,7 @@ def verdict_lines(
     for key in shown:
         rule, verdict, evidence = key
         when = f"; by what was known at {times[key]}" if several and key in times else ""
-        note = reading_note(rule, plan) if verdict != UNDECIDED else ""
-        told = f"{evidence}{when}; {note}" if note else f"{evidence}{when}"
-        yield from paragraph(f"{rule} {verdict}: {told}", 4, "  ")
+        yield from paragraph(f"{rule} {verdict}: {evidence}{when}", 4, "  ")
 
 
 def _times_of_evidence(findings: DataFrame) -> dict[tuple[str, ...], str]:

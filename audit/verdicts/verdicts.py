@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from functools import partial
 
 from pulsar_conformance import specs
 from pulsar_conformance.adapters.spark import shapes
 from pulsar_conformance.adapters.spark.configuring import checkpointed_if_tiny
 from pulsar_conformance.adapters.spark.threshold import LOWER_BOUNDARY, MIN_THROUGHPUT
-from pulsar_conformance.audit.pipeline.plan import AuditPlan, GoldTables, Silver
+from pulsar_conformance.audit.pipeline.plan import (
+    ALL_DAYS_PREFIX,
+    AuditPlan,
+    GoldTables,
+    Silver,
+)
 from pulsar_conformance.audit.tables import causes, cycles, streaks
 from pulsar_conformance.audit.tables.decisions import decided_bundles
 from pulsar_conformance.audit.tables.settings_at import in_force
@@ -17,6 +23,7 @@ from pulsar_conformance.audit.verdicts.checks import BOUND_CHECKS, CHECKS
 from pulsar_conformance.audit.verdicts.checks.acts import summarize_brokers
 from pulsar_conformance.audit.verdicts.checks.facts import facts
 from pulsar_conformance.audit.verdicts.checks.held import with_bundles_that_may_stay
+from pulsar_conformance.audit.verdicts.checks.open_readings import faults_under_all_readings
 from pulsar_conformance.audit.verdicts.checks.shed import OWNER_UNKNOWN
 from pulsar_conformance.audit.verdicts.judging import BY_ORDER, SIDE, judge_cycles
 from pyspark.sql import Column, DataFrame, Window
@@ -82,19 +89,52 @@ def split_findings(silver: Silver, _made: GoldTables, plan: AuditPlan) -> DataFr
     return splits.findings_about_splits(silver, made, plan, count)
 
 
-def findings(_silver: Silver, made: GoldTables, plan: AuditPlan) -> DataFrame:
+def findings(silver: Silver, made: GoldTables, plan: AuditPlan) -> DataFrame:
     """Return the table `findings`: a row for each cycle and each rule that applies to it.
 
     An assumed cycle is judged at each of its possible moments. A violation is undecided if moments
-    disagree, or if the column `doubt` says that the leader's knowledge is uncertain. `moment` is
-    the first moment at which the rule is violated. There are two rows if one broker certainly omits
-    an action, and another certainly takes a forbidden action. Findings about splits have the time
-    of the split as `cycle`.
+    disagree, if the column `doubt` says that the leader's knowledge is uncertain, or if it is none
+    under another alternative of a reading that the documents leave open. `moment` is the first
+    moment at which the rule is violated. There are two rows if one broker certainly omits an action,
+    and another certainly takes a forbidden action. Findings about splits have the time of the
+    split as `cycle`.
     """
+    found = _cycle_findings(made, plan)
+    found = faults_under_all_readings(found, plan, partial(_judge_again, silver, made))
+    split = made["split_findings"].drop("day")
+    found = found.unionByName(split, allowMissingColumns=True)
+    return found.unionByName(made["transfer_findings"].drop("day"), allowMissingColumns=True)
+
+
+def _judge_again(
+    silver: Silver,
+    made: GoldTables,
+    ran: DataFrame,
+    plan: AuditPlan,
+    rules: Collection[str],
+) -> DataFrame:
+    """Return the findings about the cycles `ran` by a plan with other readings, and by some rules.
+
+    The tables that depend on readings are built anew, for these cycles only.
+    """
+    few = {
+        name: made[name].join(ran, ["cluster", "cycle"], "left_semi")
+        for name in ("cycles", "bundle_averages", "broker_usage")
+    }
+    whole = {f"{ALL_DAYS_PREFIX}{name}": table for name, table in made.items()}
+    made = {**whole, **made, **few}
+    decided = broker_decisions(silver, made, plan)
+    return _cycle_findings({**made, "broker_decisions": decided}, plan, rules)
+
+
+def _cycle_findings(
+    made: GoldTables, plan: AuditPlan, only: Collection[str] = tuple(CHECKS)
+) -> DataFrame:
+    """Return the findings about cycles by the plan's readings, and by some rules only."""
     moments = cycles.in_period_of(cycles.cycle_moments(made, plan), plan)
     strategies = cycles.strategies_followed(made, plan)
     moments = streaks.with_streaks(moments, made, plan, strategies)
-    rules = checks_for_strategies(strategies, plan)
+    rules = [rule for rule in checks_for_strategies(strategies, plan) if rule in only]
     said = _facts(moments, made, plan, strategies)
     said = judge_cycles(said, rules, plan.readings, BOUND_CHECKS)
     said = said.select(*(F.col(f"cycle.{name}").alias(name) for name in KEY), *said.columns[1:])
@@ -120,9 +160,7 @@ def findings(_silver: Silver, made: GoldTables, plan: AuditPlan) -> DataFrame:
     if missing_settings.may_lack_setting(rules, plan):
         open_ones = missing_settings.undecided_rules(moments, made["broker_usage"], rules, plan)
         found = missing_settings.with_undecided(found, open_ones).select(*columns)
-    split = made["split_findings"].drop("day")
-    found = found.unionByName(split, allowMissingColumns=True)
-    return found.unionByName(made["transfer_findings"].drop("day"), allowMissingColumns=True)
+    return found
 
 
 def verdicts(_silver: Silver, made: GoldTables, plan: AuditPlan) -> DataFrame:

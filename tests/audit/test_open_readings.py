@@ -1,4 +1,4 @@
-"""The report of an audit names every open reading that a fault depends on."""
+"""A fault of an audit is judged again by every open reading that its rule depends on."""
 
 from functools import cache
 from random import Random
@@ -12,7 +12,7 @@ from pulsar_conformance.audit.pipeline.plan import AuditPlan
 from pulsar_conformance.audit.verdicts.checks import CHECKS
 from pulsar_conformance.audit.verdicts.checks.open_readings import (
     READINGS_OF_RULE,
-    reading_note,
+    open_alternatives,
     readings_of,
 )
 from pulsar_conformance.conformance.engine.draw import aimed_at, draw_trials
@@ -94,18 +94,18 @@ def test_every_named_reading_is_one_that_the_check_consults():
     assert stray == {}
 
 
-def test_a_note_names_what_is_open_and_not_chosen():
+def test_what_is_open_and_not_chosen_has_other_alternatives():
     plan = AuditPlan.of("documented-4.2")
-    assert reading_note("OVERLOAD-04", plan) == (
-        "by overload-trigger=exceeds (or reaches), which the documents leave open; "
-        "another, given with --reading, may allow it"
-    )
+    assert open_alternatives("OVERLOAD-04", plan) == {"overload-trigger": ("reaches",)}
     chosen = AuditPlan.of("documented-4.2", {"overload-trigger": "exceeds"})
-    assert reading_note("OVERLOAD-04", chosen) == ""
-    assert reading_note("SHED-02", plan) == ""
-    told = reading_note("OVERLOAD-03", plan)
-    assert told.startswith("by overload-amount=margin (or one, every), shed-measure=")
+    assert open_alternatives("OVERLOAD-04", chosen) == {}
+    assert open_alternatives("SHED-02", plan) == {}
+    assert open_alternatives("OVERLOAD-03", plan) == {
+        "overload-amount": ("one", "every"),
+        "shed-measure": ("message-rate",),
+        "shed-window": ("long-term",),
+    }
 
 
 def test_a_release_leaves_nothing_open():
-    assert reading_note("OVERLOAD-04", AuditPlan.of("released-4.2")) == ""
+    assert open_alternatives("OVERLOAD-04", AuditPlan.of("released-4.2")) == {}

@@ -27,7 +27,6 @@ WRONG = ("violated", "not done though due")
 EXPECTED = ("accuse", "accuse_any", "undecided", "fine", "may", "open")
 
 DIFFERENT = {
-    "uniform-one-of-two-over-and-shed": "the profile's reading of `uniform-trigger` is followed",
     "bandwidth-spelt-right": "the spelling of releases from 4.0 on is no documented setting",
     "threshold-not-recorded-and-below-the-average": "rules of a missing threshold are undecided",
 }

@@ -161,13 +161,12 @@ def test_a_strategy_is_described_by_the_documents_that_do(strategy, profile, tol
 
 def test_of_many_faults_of_a_rule_the_report_tells_how_many_more_there_are():
     one = {"rule": "SHED-02", "verdict": "violated", "cluster": "eu", "cycle": "2026-11-20"}
-    one |= {"evidence": "b1 shed a", "follows": None, "independent": 5, "note": "by a reading"}
+    one |= {"evidence": "b1 shed a", "follows": None, "independent": 5}
     unloads = {"recorded": 0, "in_violation": 0, "causes": {}, "open": 0, "unchosen": 0}
     for shown, more in ((3, "and 2 further faults of SHED-02"), (5, "")):
         faults = [{**one, "nth": place + 1} for place in range(shown)]
         found = {**FOUND, "unloads": unloads, "profile": "documented-4.2"}
         lines = list(report_lines(found, faults, "out/cases"))
-        assert lines.count("  by a reading") == shown
         assert ("further fault" in "".join(lines)) == bool(more)
         assert more in "".join(lines)
 

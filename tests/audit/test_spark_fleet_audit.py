@@ -9,6 +9,7 @@ import pytest
 
 pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
 
+from pulsar_conformance import specs
 from pulsar_conformance.audit.fleet import bundles, simulated
 from pulsar_conformance.audit.fleet.plants.plants import (
     PLANTED_VIOLATIONS,
@@ -94,8 +95,11 @@ def written(carried, folder, histories, first=0, cycles=True):
 
 
 def verdicts(spark, folder, readings=None):
-    """Audit the histories in a folder; return cluster, cycle, rule and verdict of each row."""
-    plan, output = AuditPlan.of(PROFILE, readings), folder.with_name("audit")
+    """Audit the histories in a folder by the readings that their clusters follow; return cluster,
+    cycle, rule and verdict of each row.
+    """
+    chosen = {**specs.load().default_readings(PROFILE), **(readings or {})}
+    plan, output = AuditPlan.of(PROFILE, chosen), folder.with_name("audit")
     found = build_audit_tables(spark.session, str(folder), str(output), plan, None)["verdicts"]
     at = "date_format(cycle, \"yyyy-MM-dd'T'HH:mm:ss'Z'\")"
     return found.selectExpr("cluster", at, "rule", "verdict").collect()

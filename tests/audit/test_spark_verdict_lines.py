@@ -6,7 +6,6 @@ import pytest
 
 pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
 
-from pulsar_conformance.audit.pipeline.plan import AuditPlan
 from pulsar_conformance.audit.verdicts.verdict_lines import judging_rules_text, verdict_lines
 from standins.sparks import spark
 
@@ -33,9 +32,7 @@ def told(session):
         rows = session.createDataFrame(verdicts, "rule string, verdict string, evidence string")
         columns = "rule string, verdict string, evidence string, moment timestamp"
         found = session.createDataFrame(findings, columns) if findings else None
-        return " ".join(
-            " ".join(verdict_lines(rows, AuditPlan.of("documented-4.2"), found)).split()
-        )
+        return " ".join(" ".join(verdict_lines(rows, found)).split())
 
     return lines
 

@@ -240,8 +240,6 @@
   };
 
   const arithmetic = (row, cell) => {
-    const note = row[1] !== "undecided" && (data.notes ?? {})[row[0]];
-    if (note) element("p", note, cell);
     if (row[1] !== "undecided" && (data.without_case ?? []).includes(row[0]))
       element("p", "no case: judged by the records of a single event", cell);
     const name = caseName(row);

@@ -1,16 +1,23 @@
 """The readings that the documents leave open and that a rule's verdict in an audit depends on.
 
-A rule may forbid or demand something else under another alternative of such a reading. The report
-therefore names the reading beside each fault. `broker-rates` is left out, since an audit always
+Under another alternative of such a reading, what a rule forbids or demands may differ. A fault is
+certain only if it is one under each alternative. `broker-rates` is left out, since an audit always
 takes a broker's traffic from its load report.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import reduce
 
 from pulsar_conformance import specs
+from pulsar_conformance.adapters.spark.configuring import collect_small
 from pulsar_conformance.audit.pipeline.plan import AuditPlan
+from pulsar_conformance.audit.tables import causes
+from pulsar_conformance.audit.verdicts.checks.registry import CHECKS
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
 
 READINGS_OF_RULE: Mapping[str, tuple[str, ...]] = {
     "SHED-04": ("grace-edge",),
@@ -80,13 +87,77 @@ def open_alternatives(rule: str, plan: AuditPlan) -> dict[str, tuple[str, ...]]:
     return {name: values for name, values in others.items() if values}
 
 
-def reading_note(rule: str, plan: AuditPlan) -> str:
-    """Return text on the open readings that a fault of a rule depends on; empty if none is open."""
-    others = open_alternatives(rule, plan)
-    if not others:
-        return ""
-    each = (
-        f"{name}={plan.readings[name]} (or {', '.join(values)})" for name, values in others.items()
+DEPENDS_ON_READING = "the documents leave open whether it is a fault: it is none by "
+DECIDED_BY = "; --reading NAME=ALTERNATIVE or a released-* profile decides"
+
+RULE_OF_CYCLE = ("cluster", "cycle", "rule")
+
+
+Judge = Callable[[DataFrame, AuditPlan, Collection[str]], DataFrame]
+"""A function that returns the findings about some cycles, by a plan with another alternative of a
+reading and by some rules.
+"""
+
+
+def faults_under_all_readings(found: DataFrame, plan: AuditPlan, judge: Judge) -> DataFrame:
+    """Return the findings. A fault is undecided if it is none under another alternative of one of
+    the open readings that its rule depends on.
+
+    `judge` is called only if there is a fault that depends on an open reading.
+    """
+    others = {rule: dict(_other_plans(rule, plan)) for rule in CHECKS}
+    if not any(others.values()):
+        return found
+    found = found.localCheckpoint()
+    faults = found.where(_is_fault())
+    rules = dict(collect_small(faults.groupBy("rule").count().orderBy("rule")))
+    plans = {name: other for rule in rules for name, other in others[rule].items()}
+    if not plans:
+        return found
+    key, free = [*RULE_OF_CYCLE, "verdict"], []
+    for name, other in plans.items():
+        concerned = [rule for rule in rules if name in others[rule]]
+        rows = faults.where(F.col("rule").isin(*concerned))
+        if any(specs.load().rules[rule].applies(other.readings) for rule in concerned):
+            ran = rows.select("cluster", "cycle").distinct()
+            ran = causes.broadcast_few(ran, sum(rules[rule] for rule in concerned))
+            again = judge(ran, other, rules)
+            rows = rows.join(again.where(_is_fault()), key, "left_anti")
+        free.append(rows.select(*key, F.lit(name).alias("by")).localCheckpoint())
+    names = F.array_join(F.array_sort(F.collect_set("by")), ", ").alias("by")
+    doubts = reduce(DataFrame.unionByName, free).groupBy(*key).agg(names)
+    return _with_doubts(found.join(doubts, key, "left"), found.columns)
+
+
+def _with_doubts(found: DataFrame, columns: Sequence[str]) -> DataFrame:
+    """Return the findings; those with alternatives in the column `by`, under which they are no
+    faults, are undecided.
+    """
+    doubted = F.col("by").isNotNull()
+    same = Window.partitionBy(*RULE_OF_CYCLE)
+    # A rule with two sides keeps those that are certain, or else the first.
+    first = F.row_number().over(same.orderBy(doubted, "verdict")) == 1
+    roots = F.collect_set(F.when(doubted, F.col("rule")))
+    rooted = ~F.array_contains(roots.over(Window.partitionBy("cluster", "cycle")), F.col("follows"))
+    why = F.concat(F.lit(DEPENDS_ON_READING), "by", F.lit(DECIDED_BY))
+    return (
+        found.withColumns({"first": first, "follows": F.when(rooted, F.col("follows"))})
+        .where("first or by is null")
+        .withColumn("verdict", F.when(doubted, F.lit("undecided")).otherwise(F.col("verdict")))
+        .withColumn("evidence", F.concat_ws("; ", "evidence", F.when(doubted, why)))
+        .select(*columns)
     )
-    other = "another, given with --reading, may allow it"
-    return f"by {', '.join(each)}, which the documents leave open; {other}"
+
+
+def _is_fault() -> Column:
+    return F.col("verdict").isin("violated", "not done though due")
+
+
+def _other_plans(rule: str, plan: AuditPlan) -> Iterator[tuple[str, AuditPlan]]:
+    """Yield each other alternative that the verdict on a rule may depend on, such as
+    `overload-trigger=reaches`, with the plan that has it.
+    """
+    for name, values in open_alternatives(rule, plan).items():
+        for value in values:
+            readings = {**plan.readings, name: value}
+            yield f"{name}={value}", replace(plan, readings=readings)
