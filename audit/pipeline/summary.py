@@ -239,8 +239,9 @@ def compare_findings(tables: Tables, documents: AuditPlan) -> Json:
     both = findings("release", "").join(findings("documents", DOCUMENTED), key, "full_outer")
     release, written = F.col("release"), F.col("documents")
     wrong = [F.coalesce(one["wrong"], F.lit(False)) for one in (release, written)]
-    evidence = F.when(wrong[1], written["evidence"]).otherwise(release["evidence"])
     words = [F.coalesce(one["verdict"], F.lit("not judged")) for one in (release, written)]
+    said = wrong[1] | (words[1] == UNDECIDED)
+    evidence = F.when(said, written["evidence"]).otherwise(release["evidence"])
     differ = both.where(wrong[0] != wrong[1]).groupBy(
         "rule", words[0].alias("release"), words[1].alias("documents")
     )

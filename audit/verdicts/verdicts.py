@@ -93,10 +93,10 @@ def findings(silver: Silver, made: GoldTables, plan: AuditPlan) -> DataFrame:
     """Return the table `findings`: a row for each cycle and each rule that applies to it.
 
     An assumed cycle is judged at each of its possible moments. A violation is undecided if moments
-    disagree, if the column `doubt` says that the leader's knowledge is uncertain, or if it is none
-    under another alternative of a reading that the documents leave open. `moment` is the first
-    moment at which the rule is violated. There are two rows if one broker certainly omits an action,
-    and another certainly takes a forbidden action. Findings about splits have the time of the
+    disagree, if the column `doubt` says that the leader's knowledge is uncertain, or if it may be
+    none under another alternative of a reading that the documents leave open. `moment` is the first
+    moment at which the rule is violated. If it is certain that one broker omits an action and that
+    another takes a forbidden one, there are two rows. Findings about splits have the time of the
     split as `cycle`.
     """
     found = _cycle_findings(made, plan)

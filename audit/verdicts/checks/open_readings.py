@@ -87,7 +87,7 @@ def open_alternatives(rule: str, plan: AuditPlan) -> dict[str, tuple[str, ...]]:
     return {name: values for name, values in others.items() if values}
 
 
-DEPENDS_ON_READING = "the documents leave open whether it is a fault: it is none by "
+DEPENDS_ON_READING = "the documents leave open whether it is a fault: it may be none by "
 DECIDED_BY = "; --reading NAME=ALTERNATIVE or a released-* profile decides"
 
 RULE_OF_CYCLE = ("cluster", "cycle", "rule")
@@ -100,8 +100,8 @@ reading and by some rules.
 
 
 def faults_under_all_readings(found: DataFrame, plan: AuditPlan, judge: Judge) -> DataFrame:
-    """Return the findings. A fault is undecided if it is none under another alternative of one of
-    the open readings that its rule depends on.
+    """Return the findings. A fault is undecided if it is not certainly one under each alternative
+    of the open readings that its rule depends on.
 
     `judge` is called only if there is a fault that depends on an open reading.
     """
@@ -130,7 +130,7 @@ def faults_under_all_readings(found: DataFrame, plan: AuditPlan, judge: Judge) -
 
 
 def _with_doubts(found: DataFrame, columns: Sequence[str]) -> DataFrame:
-    """Return the findings; those with alternatives in the column `by`, under which they are no
+    """Return the findings; those with alternatives in the column `by`, under which they may be no
     faults, are undecided.
     """
     doubted = F.col("by").isNotNull()
