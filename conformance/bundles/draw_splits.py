@@ -192,10 +192,13 @@ def splits_by_traffic(draw: st.DrawFn) -> Trial:
         settings[DEFAULT_ALGORITHM] = BY_RATES
     topics = names.topics(random, count)
     loads = {topic: topic_load(random) for topic in topics if random.random() < LOADED}
-    kind = random.choice(("any", "any", "sums at the limit", "little excess"))
-    if kind == "sums at the limit":
+    kind = random.choice(("any", "any", "messages at limit", "bytes at limit", "little excess"))
+    if kind == "messages at limit":
         loads = {topic: {"msgRateIn": 100} for topic in topics}
-        settings[MAX_MESSAGES] = 100 * random.choice((1, 2, 3))
+        settings[MAX_MESSAGES] = 100 * random.choice((1, 2, 3)) - random.choice((0, 0, 1))
+    if kind == "bytes at limit":
+        loads = {topic: {"msgThroughputIn": 100 * MEGABYTES} for topic in topics}
+        settings[MAX_MEGABYTES] = 100 * random.choice((1, 2, 3))
     if kind == "little excess":
         loads = {topic: {"msgRateIn": random.choice((100, 200, 300))} for topic in topics}
         settings[FLOW_MARGIN] = 10

@@ -120,9 +120,10 @@ class _LoadDrawer:
     def stats(self, rates: Mapping[str, float]) -> Json:
         sessions = int(self.amount(MAX_SESSIONS))
         producers = self.random.choice((0, sessions // 2, sessions))
-        topics = int(self.amount(MAX_TOPICS))
         counts = {"producerCount": producers, "consumerCount": sessions - producers}
-        return {**rates, "topics": topics, **counts}
+        known = {**rates, "topics": int(self.amount(MAX_TOPICS)), **counts}
+        whole = self.random.random() < 2 / 3  # Else, what is 0 is left out.
+        return {name: value for name, value in known.items() if value or whole}
 
     def next_bundle(self) -> tuple[Json, Json]:
         """Return a bundle's latest statistics and its long-term average."""
@@ -156,9 +157,8 @@ def _draw_growth(
                 data[bundle] = known
         brokers[f"broker-{index + 1}"] = {"bundles": mine, "lastStats": stats}
     named = {name: value for name, value in chosen.items() if value != LIMITS[name]}
-    limit = {} if most is None else {MAX_BUNDLES: most}
     case: Json = {
-        "settings": {**named, **limit, **settings},
+        "settings": {**named, **({} if most is None else {MAX_BUNDLES: most}), **settings},
         "leader": True,
         "brokers": brokers,
         "bundles": data,

@@ -205,7 +205,7 @@ UNSCALED = 4
 
 def _seconds(random: Random, moment: str, least: float, most: float) -> float:
     """Return seconds: fewer than `least` if "soon", `most` or more if "late", else in between."""
-    soon, late = (0, least / 2, least * 0.9), (most, most + 2, most * 2, most * 100)
+    soon, late = (0, least / 2, least * 0.99), (most, most + 2, most * 2, most * 100)
     between = (least + 1, (least + most) / 2, most - 2)
     return random.choice({"soon": soon, "late": late}.get(moment, between))
 

@@ -282,16 +282,19 @@ def unloaded_by_hand(draft: StoryDraft) -> None:
 
 
 def registered_twice(draft: StoryDraft) -> None:
-    """Register a broker of one domain in another domain as well."""
+    """Register a broker of one domain in another as well, which is new or was there before."""
     draft.start_brokers(draft.random.randint(3, 5))
     draft.add_unrelated_namespaces()
     half = draft.random.randint(1, len(draft.brokers) - 1)
-    draft.add_event("domain", name="north", brokers=draft.brokers[:half])
-    if draft.random.random() < 0.5:
-        draft.add_event("domain", name="south", brokers=draft.brokers[half:])
+    first, others = draft.brokers[:half], draft.brokers[half:]
+    domains = {"north": first, **draft.random.choice(({}, {"south": others}, {"south": others}))}
+    for name in draft.random.sample(list(domains), len(domains)):
+        draft.add_event("domain", name=name, brokers=domains[name])
     for _ in range(draft.random.randint(0, 2)):
         _use_one_of_the_group(draft)
-    draft.add_event("domain", name="west", brokers=[draft.random.choice(draft.brokers[:half])])
+    second = draft.random.choice(("south", "west"))
+    moved = [*domains.get(second, ()), draft.random.choice(first)]
+    draft.add_event("domain", name=second, brokers=moved)
     for _ in range(draft.random.randint(1, 3)):
         _use_one_of_the_group(draft)
     draft.noise()

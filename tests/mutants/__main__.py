@@ -18,11 +18,11 @@ from pulsar_conformance.specs.errors import SpecError
 
 from mutants.children import run_tasks
 from mutants.defects import Defect, Exhibit, defects, shown
-from mutants.evaluations import Evaluation, worked
+from mutants.evaluations import Evaluation, draw_all, worked
 from mutants.explained import all_mutants, explained, stale
 from mutants.hunting import Catch, catch_by_draws, catch_by_examples
 from mutants.making import Mutant
-from mutants.page import is_missed, killed_share, page, summary
+from mutants.page import is_missed, is_untold, killed_share, page, summary
 from mutants.results import Fate, StoredResults
 
 TO = Path("reports/mutants")
@@ -108,7 +108,8 @@ def _fates(chosen: Sequence[Mutant], args: argparse.Namespace) -> list[Fate]:
     """Return each mutant's fate, in order; worked examples are tried first, then drawn cases.
 
     Drawn cases take minutes for a mutant that survives, so they are tried on explained mutants only
-    on request.
+    on request. With `--drawn`, survivors are asked the worked examples at the end, including those
+    of an earlier run that was stopped before.
     """
     file = args.kept.with_stem(f"{args.kept.stem}-drawn") if args.drawn else args.kept
     kept, known = StoredResults(file), explained()
@@ -123,7 +124,9 @@ def _fates(chosen: Sequence[Mutant], args: argparse.Namespace) -> list[Fate]:
         kept.add(found[mutant.id])
 
     left = [one for one in chosen if one.id not in found]
-    if not left:
+    stored = [one for one in chosen if one.id in found]
+    unseen = [one for one in stored if args.drawn and is_untold(found[one.id])]
+    if not left and not unseen:
         return [found[one.id] for one in chosen]
     living: list[tuple[Mutant, Catch]] = []
     for mutant, catch in _by_examples(left, args):
@@ -132,12 +135,14 @@ def _fates(chosen: Sequence[Mutant], args: argparse.Namespace) -> list[Fate]:
         else:
             living.append((mutant, catch))
     before = {mutant.id: catch.seconds for mutant, catch in living}
-    examples, unseen = worked() if living else [], []
+    examples = worked() if living or unseen else []
+    if living:
+        draw_all()
     for mutant, catch in _hunted([one for one, _ in living], catch_by_draws, examples, args):
         seconds = before[mutant.id] + catch.seconds
         note(mutant, Catch(catch.caught, catch.rule, catch.by, seconds))
-        unseen += [] if catch.caught else [mutant]
-    for mutant, catch in _hunted(unseen, catch_by_examples, examples, args) if args.drawn else ():
+        unseen += [] if catch.caught or not args.drawn else [mutant]
+    for mutant, catch in _hunted(unseen, catch_by_examples, examples, args):
         note(mutant, Catch(False, catch.rule, catch.by, catch.seconds))
     return [found[one.id] for one in chosen]
 

@@ -142,7 +142,8 @@ def drawn_in_turn(
     The likeliest rules come first, under each of their `reading_sets`. Then come the others: cases
     under default readings first, then cases under each further set. Rules with an example that
     enters the function come first, by the size of the example, then other rules about the same
-    operations.
+    operations. For a change outside of functions, rules about any operation come then, since other
+    modules may use a constant.
     """
     there = sorted(
         (
@@ -154,7 +155,8 @@ def drawn_in_turn(
     )
     operations = {question.operation for one in there for question in one.trial.questions}
     known = specs.load().rules
-    every = [one.id for one in known.values() if not there or operations & {*one.operations}]
+    anywhere = entered is None or not there
+    every = [one.id for one in known.values() if anywhere or operations & {*one.operations}]
     rules = list(dict.fromkeys((*(rule for one in there for rule in one.rules), *every)))
     for rule in rules[:LIKELIEST]:
         for index in range(_reading_set_count(rule)):
@@ -171,6 +173,14 @@ def profile_of(rule: str) -> str:
     """Return the profile under which a rule is judged: of documents, or else of a release."""
     contained = specs.load().rules[rule].profiles
     return next((one for one in PROFILES if one in contained), contained[-1])
+
+
+def draw_all() -> None:
+    """Draw the cases of every rule, so that no child process has to draw them again."""
+    for rule in specs.load().rules:
+        profile = _drawn_under(rule)
+        if profile is not None:
+            draw_trials(rule, profile, SEED, EXAMPLES)
 
 
 def _drawn_under(rule: str) -> str | None:

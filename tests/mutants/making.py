@@ -20,6 +20,11 @@ TEXTS = frozenset({
 })  # fmt: skip
 """Modules that only explain answers. No rule judges explanations."""
 
+UNASKED = frozenset({"in_turn.py", "story/transfers.py"})
+"""Modules about cycles of a simulation, and about stories under TransferShedder, on which no rule
+of a document is judged.
+"""
+
 TELLING = frozenset({
     "WRITTEN", "BELOW_WRITTEN", "SHARE_WRITTEN", "BOUND_WRITTEN", "MULTIPLE_WRITTEN",
     "DIFFERENCE_WRITTEN", "WHAT_DIFFERS", "PREFACES", "MAX_SUMMANDS", "MAX_VALUE_LENGTH",
@@ -28,6 +33,7 @@ TELLING = frozenset({
     "_why_too_little", "_may_shed", "too_soon_text", "measured_by", "_sum", "_written", "_decision",
     "_mean_of", "_last_of", "_FULL", "_candidate_text", "_score_text",
     "__all__", "CACHED_NUMBERS", "EXACT_PLACES", "KEPT_CONTEXTS", "_hash_note", "HASH_RULE",
+    "AMOUNT_WRITTEN", "_preface", "busiest_text", "_busiest_text", "places_apart", "_printed",
 })  # fmt: skip
 """Names, in any module, of functions, tables and variables that only make explanations or size
 caches.
@@ -35,14 +41,16 @@ caches.
 
 TELLING_IN = frozenset({
     "numbers.py:throughput", "numbers.py:messages", "ranges.py:COUNTED",
-    "threshold.py:smoothed_text",
+    "threshold.py:smoothed_text", "threshold.py:Levels.places", "context.py:Settings.counts",
+    "candidates.py:Growth.assumed",
 })  # fmt: skip
 """Names that only make explanations in the named module, but affect answers in other modules."""
 
 BESIDE = frozenset({
     "model.py:Model.with_defaults", "model.py:Model.with_changes", "context.py:Readings.with_value",
     "ranges.py:HashRange.__contains__", "answers/shedding.py:strategy_in",
-    "channel.py:with_numbered_changes", "model.py:Model.at_addresses",
+    "channel.py:with_numbered_changes", "model.py:Model.at_addresses", "model.py:Model.in_turn",
+    "model.py:Model.with_ways", "choosing.py:index_for_question",
 })  # fmt: skip
 """Functions that only the suite calls, and that no answer depends on."""
 
@@ -95,10 +103,11 @@ class Made:
 
 
 def modules() -> list[str]:
-    """Return the model's modules in order, without modules about releases or explanations."""
+    """Return the model's modules in order, without those that no rule of a document judges."""
     files = sorted(file.relative_to(MODEL).as_posix() for file in MODEL.rglob("*.py"))
     documented = (file for file in files if not file.startswith("released/"))
-    return [file for file in documented if file not in TEXTS and not file.endswith("__init__.py")]
+    left_out = TEXTS | UNASKED
+    return [one for one in documented if one not in left_out and not one.endswith("__init__.py")]
 
 
 def mutants(file: str) -> list[Mutant]:

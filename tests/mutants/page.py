@@ -95,6 +95,11 @@ def is_missed(fate: Fate) -> bool:
     return fate.verdict == "survived" and fate.by not in _of_the_model()
 
 
+def is_untold(fate: Fate) -> bool:
+    """True if a mutant survives and no worked example is known that shows it."""
+    return fate.verdict == "survived" and not fate.by
+
+
 def killed_share(fates: Iterable[Fate]) -> float:
     """Return the share of killed mutants among those that violate a document."""
     killed, missed = 0, 0
