@@ -46,7 +46,7 @@ def arithmetic_lines(
         cases = [
             {**one, "case": _with_owners(one["case"], claims, owner)} for one in (saved, *others)
         ]
-        lines += ["", title, *(f"  {line}" for line in _derivation(cases, focus))]
+        lines += ["", title, *_derivation(cases, focus)]
     return lines
 
 

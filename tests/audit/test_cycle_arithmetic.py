@@ -49,7 +49,7 @@ CONTESTED = saved(
 
 def told(case, focus):
     lines = arithmetic_lines(case, focus)
-    assert all(len(line) <= 80 for line in lines)
+    assert [line for line in lines if len(line) > 80] == []
     return " ".join(" ".join(lines).split())
 
 
