@@ -13,7 +13,8 @@ from typing import Any
 
 from pulsar_conformance.conformance.cases.legality import example_allows, trial_flaw
 from pulsar_conformance.conformance.common.trial import Trial
-from pulsar_conformance.fixtures import Example, examples
+from pulsar_conformance.conformance.engine.evaluate import Evidence, RuleEvaluator
+from pulsar_conformance.fixtures import Answer, Example, examples
 from pulsar_conformance.reference import MissingSetting, Model
 from pulsar_conformance.specs import Source, load, operations, schema
 from pulsar_conformance.specs.errors import status_of
@@ -36,6 +37,10 @@ cases/OPERATION/ID.json:
   questions          to be asked in this order, each {"ask": OPERATION, "case": {...}}
   allowed            a list of alternatives, each with one answer per question;
                      null if only a rule can judge the answer
+  judged_by_rules    if "allowed" is null: the reason
+  refuted            if "allowed" is null: some answers, in the same form, that break a rule of the
+                     example under all its profiles, whatever other readings hold; the list is not
+                     complete
 
 schemas/ has the JSON Schemas of cases and answers. An answer is also right if it differs from an
 alternative only in the order of unordered lists, or in the field "why".
@@ -146,18 +151,67 @@ def _entry(example: Example) -> Mapping[str, Any]:
 
 
 def _case(example: Example) -> Mapping[str, Any]:
+    profiles = [one for one in load().profiles if holds_example(example, one)]
     return {
         "id": example.id,
         "title": example.title,
         "rules": list(example.rules),
         "readings": dict(example.readings),
-        "profiles": [one for one in load().profiles if holds_example(example, one)],
+        "profiles": profiles,
         "questions": [{"ask": operation, "case": case} for operation, case in example.questions],
         "allowed": None
         if example.required_answers is None
         else [list(one) for one in example.required_answers],
+        **_judged_by_rules(example, profiles),
         "arithmetic": list(example.arithmetic),
     }
+
+
+def _judged_by_rules(example: Example, profiles: Sequence[str]) -> Mapping[str, Any]:
+    """Return why only rules judge an example, and answers that break one of its rules."""
+    if example.required_answers is not None:
+        return {}
+    refuted = [[one] for one in refuted_answers(example, profiles)]
+    return {"judged_by_rules": example.judged_by_rules, "refuted": refuted}
+
+
+def refuted_answers(example: Example, profiles: Sequence[str]) -> list[Answer]:
+    """Return the simple answers that break a rule of an example under each of these profiles,
+    whatever other readings hold.
+    """
+    return [
+        one
+        for one in _simple_answers(example)
+        if profiles and all(_breaks_a_rule(example, one, profile) for profile in profiles)
+    ]
+
+
+def _simple_answers(example: Example) -> Iterator[Answer]:
+    """Yield simple answers to an example of one cycle of shedding: to unload nothing, one bundle,
+    all bundles of a broker, or all bundles.
+    """
+    [(operation, case), *others] = example.questions
+    if others or not operation.startswith("shed.") or "brokers" not in case:
+        return
+    owned = [
+        [{"broker": name, "bundle": one} for one in broker.get("bundles", ())]
+        for name, broker in case["brokers"].items()
+    ]
+    every = [one for bundles in owned for one in bundles]
+    found = [[], *([one] for one in every), *(one for one in owned if len(one) > 1), every]
+    yield from ({"unload": one} for one in found)
+
+
+def _breaks_a_rule(example: Example, answer: Answer, profile: str) -> bool:
+    known = load()
+    model = Model(profile, example.readings)
+    judged = [one for one in known.rules_of(profile) if one.id in example.rules]
+    evaluator = RuleEvaluator(model.defaults, model.readings)
+    evidence = Evidence(evaluator, judged, Trial.asking(example.questions), [answer])
+    open_values = {name: permitted_values(profile, name) for name in known.readings}
+    return not evidence.allows(
+        open_values | {name: [one] for name, one in example.readings.items()}
+    )
 
 
 def _rules() -> Iterator[tuple[str, Mapping[str, Any]]]:

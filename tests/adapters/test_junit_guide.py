@@ -127,6 +127,33 @@ def test_only_examples_of_thresholdshedder_have_earlier_cycles():
         assert bool(found) == (strategy == "ThresholdShedder")
 
 
+@pytest.mark.parametrize("strategy", AMOUNTS)
+def test_the_guide_lists_the_rules_that_no_example_of_the_kit_can_fail(strategy):
+    profile, area = "documented-4.2", {"OVERLOAD", "THRESHOLD", "UNIFORM"}
+    decided = {
+        rule
+        for example in examples()
+        if all(
+            operation == "shed.select" and str(case.get("strategy")).endswith(strategy)
+            for operation, case in example.questions
+        )
+        and archive.holds_example(example, profile)
+        and not has_history(example)
+        and (example.required_answers or archive.refuted_answers(example, [profile]))
+        for rule in example.rules
+    }
+    area = {"SHED", next(one for one in area if strategy.upper().startswith(one))}
+    left = [
+        rule.id
+        for rule in specs.load().rules_of(profile)
+        if rule.id.partition("-")[0] in area
+        and "shed.select" in rule.operations
+        and rule.untestable is None
+        and rule.id not in decided
+    ]
+    assert f"| `{strategy}` | {', '.join(sorted(left))} |" in GUIDE
+
+
 def test_the_guide_counts_the_examples_of_its_test():
     [with_readings, without] = re.findall(
         r"there are (\d+) with the three readings above, and (\d+) without", GUIDE

@@ -8,7 +8,7 @@ import sys
 import jsonschema
 import pytest
 from pulsar_conformance import specs
-from pulsar_conformance.conformance.cases.legality import example_allows
+from pulsar_conformance.conformance.cases.legality import example_allows, matches
 from pulsar_conformance.fixtures import examples
 from pulsar_conformance.reference import Model
 from pulsar_conformance.reports import archive
@@ -96,6 +96,32 @@ def test_an_example_holds_where_the_documents_give_an_allowed_answer(unpacked):
             assert example_allows(example, [model.answer(*one) for one in example.questions]), (
                 profile
             )
+
+
+def test_simple_wrong_answers_to_an_example_that_only_rules_judge_are_refuted(unpacked):
+    _, folder = unpacked
+
+    def of(name):
+        return json.loads((folder / f"cases/shed.select/{name}.json").read_text("utf-8"))
+
+    assert of("threshold-80-and-0-on")["refuted"] == [[{"unload": []}]]
+    enough = of("threshold-boundary-enough")["refuted"]
+    assert {len(answer["unload"]) for [answer] in enough} == {0, 1, 5}, "any two are enough"
+    assert of("answer-the-same-cycle-twice")["refuted"] == []
+    assert "open but for the readings" in of("threshold-80-and-0-on")["judged_by_rules"]
+    assert "refuted" not in of("threshold-40-10-10")
+
+
+def test_what_the_model_answers_is_not_refuted():
+    judged = [one for one in examples() if one.required_answers is None]
+    for example in judged:
+        profiles = [one for one in specs.load().profiles if archive.holds_example(example, one)]
+        refuted = archive.refuted_answers(example, profiles)
+        for profile in profiles if refuted else ():
+            model = Model(profile, example.readings)
+            [answer] = [model.answer(*one) for one in example.questions]
+            operation = example.questions[0][0]
+            assert not any(matches(operation, one, answer) for one in refuted), example.id
 
 
 def test_an_example_does_not_hold_where_its_settings_have_no_default(unpacked):

@@ -20,6 +20,7 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.DynamicTest;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestFactory;
+import org.opentest4j.TestAbortedException;
 import pulsarconformance.Conformance;
 
 /** The Java sample passes, and each fault in it fails at least one example. */
@@ -64,15 +65,40 @@ class SampleTest {
         assertTrue(message.contains("UnsupportedOperationException: not yet\n" + COMMAND), message);
     }
 
+    @Test
+    void anExampleThatOnlyRulesJudgeFailsForARefutedAnswer() {
+        UnaryOperator<JsonNode> nothing = asked -> answered(asked, unload -> unload.removeAll());
+        String id = "threshold-busiest-of-two-for-an-idle-broker";
+        String message = assertThrows(AssertionError.class, () -> run(id, nothing)).getMessage();
+        assertTrue(message.contains("\nonly rules judge its answer: broker2 sheds one of its bundles or both; "), message);
+        assertTrue(message.contains("\nanswered  [{\"unload\":[]}]\n"), message);
+    }
+
+    @Test
+    void anExampleThatOnlyRulesJudgeIsSkippedWithoutARefutedAnswer() {
+        Conformance later = Conformance.of(archive()).by("documented-4.2");
+        String message = assertThrows(TestAbortedException.class,
+                () -> run(later, "transfer-switched-off", SampleTest::answer)).getMessage();
+        assertTrue(message.contains("transfer-switched-off needs the suite: only rules judge its answer: "), message);
+    }
+
     private static void run(String id, UnaryOperator<JsonNode> balancer) throws Throwable {
-        conformance().about("shed.select").tests(balancer).filter(one -> one.getDisplayName().equals(id))
+        run(conformance(), id, balancer);
+    }
+
+    private static void run(Conformance kit, String id, UnaryOperator<JsonNode> balancer) throws Throwable {
+        kit.about("shed.select").tests(balancer).filter(one -> one.getDisplayName().equals(id))
                 .findAny().orElseThrow().getExecutable().execute();
     }
 
-    private static Conformance conformance() {
+    private static Path archive() {
         Path archive = Path.of(System.getProperty("pulsar.conformance.fixtures"));
         assumeTrue(Files.exists(archive), archive + " is not there; nox -s fixtures writes it");
-        Conformance made = Conformance.of(archive);
+        return archive;
+    }
+
+    private static Conformance conformance() {
+        Conformance made = Conformance.of(archive());
         for (Map.Entry<String, Object> one : Main.READINGS.entrySet()) {
             made = made.reading(one.getKey(), (String) ((List<?>) one.getValue()).get(0));
         }

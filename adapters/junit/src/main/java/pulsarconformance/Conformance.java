@@ -2,16 +2,11 @@ package pulsarconformance;
 
 import static org.junit.jupiter.api.Assertions.fail;
 import static org.junit.jupiter.api.Assumptions.assumeFalse;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
-import java.io.DataInputStream;
-import java.io.IOException;
-import java.io.UncheckedIOException;
-import java.nio.charset.StandardCharsets;
-import java.nio.file.Files;
-import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -26,7 +21,6 @@ import java.util.function.Supplier;
 import java.util.function.UnaryOperator;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
-import java.util.zip.GZIPInputStream;
 import org.junit.jupiter.api.DynamicTest;
 import org.opentest4j.TestAbortedException;
 
@@ -48,12 +42,13 @@ import org.opentest4j.TestAbortedException;
  */
 public final class Conformance {
     private static final ObjectMapper JSON = new ObjectMapper();
-    private static final int BLOCK = 512;
     /** Tolerance in comparisons of numbers: points of a percentage, or a share of any other number. */
     private static final double POINTS = 1e-3;
     private static final double SHARE = 1e-5;
     /** Maximum number of allowed answers that the message of a failure lists. */
-    private static final int SHOWN = 5;
+    private static final int SHOWN = 2;
+    /** Maximum number of bundles whose traffic the message of a failure shows. */
+    private static final int BUNDLES = 5;
 
     private final Map<String, JsonNode> files;
     private final Map<String, String> readings;
@@ -70,7 +65,7 @@ public final class Conformance {
 
     /** Reads the archive that {@code nox -s fixtures} writes; judges by documented-3.0. */
     public static Conformance of(Path archive) {
-        return new Conformance(read(archive), Map.of(), question -> true, "documented-3.0");
+        return new Conformance(Archive.read(archive), Map.of(), question -> true, "documented-3.0");
     }
 
     /**
@@ -135,7 +130,8 @@ public final class Conformance {
 
     /**
      * Returns a test for each example, named after its ID; a failure shows the ID, the title, the readings that it
-     * rests on, the rules that it illustrates, the arithmetic, the allowed answers and a command that explains it.
+     * rests on, the rules that it illustrates, the arithmetic, allowed answers and a command that explains it.
+     * An example that only rules judge fails for the answers that the archive refutes; without any, it is skipped.
      *
      * @throws IllegalArgumentException if the documents contradict a reading, or no example is left
      */
@@ -143,7 +139,7 @@ public final class Conformance {
         JsonNode permitted = known("permitted").get(profile);
         readings.forEach((name, value) -> check("value of " + name + " under " + profile, value, permitted.get(name)));
         List<JsonNode> left = asked().filter(this::isJudged).toList();
-        if (left.isEmpty()) {
+        if (left.stream().noneMatch(Conformance::decides)) {
             throw new IllegalArgumentException(noneLeft());
         }
         return left.stream().map(one -> DynamicTest.dynamicTest(id(one), () -> judge(one, balancer)));
@@ -152,6 +148,7 @@ public final class Conformance {
     /** Returns the shedding strategies about which there are examples with allowed answers. */
     private Set<String> judgedStrategies() {
         return about("shed.select", asked -> !strategy(asked).isEmpty()).asked()
+                .filter(example -> example.get("allowed").isArray())
                 .flatMap(example -> stream(example.get("questions"))).map(Conformance::strategy)
                 .collect(Collectors.toCollection(TreeSet::new));
     }
@@ -161,11 +158,16 @@ public final class Conformance {
         return named.isTextual() ? simple(named.asText()) : "";
     }
 
-    /** Returns the examples with allowed answers whose questions are chosen, for all profiles and readings. */
+    /** Returns the examples whose questions are chosen, for all profiles and readings. */
     private Stream<JsonNode> asked() {
         return files.entrySet().stream().filter(file -> file.getKey().contains("/cases/"))
                 .sorted(Map.Entry.comparingByKey()).map(Map.Entry::getValue)
-                .filter(one -> one.get("allowed").isArray() && stream(one.get("questions")).allMatch(chosen));
+                .filter(one -> stream(one.get("questions")).allMatch(chosen));
+    }
+
+    /** True if some answers to an example fail it. */
+    private static boolean decides(JsonNode example) {
+        return example.get("allowed").isArray() || !example.path("refuted").isEmpty();
     }
 
     private boolean isJudged(JsonNode example) {
@@ -236,15 +238,23 @@ public final class Conformance {
     }
 
     private void judge(JsonNode example, UnaryOperator<JsonNode> balancer) {
+        assumeTrue(decides(example), () -> id(example) + " needs the suite: " + byRules(example));
         ArrayNode answers = JSON.createArrayNode();
         for (JsonNode question : example.get("questions")) {
             JsonNode answer = answered(example, question, balancer);
-            assumeFalse(answer.has("unsupported"), () -> answer.get("unsupported").asText());
+            assumeFalse(answer.has("unsupported"), () -> id(example) + ": " + answer.get("unsupported").asText());
             answers.add(answer);
         }
-        if (stream(example.get("allowed")).noneMatch(one -> alike(one, answers))) {
+        JsonNode allowed = example.get("allowed");
+        JsonNode list = allowed.isArray() ? allowed : example.get("refuted");
+        boolean listed = stream(list).anyMatch(one -> alike(one, answers));
+        if (listed != allowed.isArray()) {
             fail(explained(example, answers));
         }
+    }
+
+    private static String byRules(JsonNode example) {
+        return "only rules judge its answer: " + example.path("judged_by_rules").asText();
     }
 
     private JsonNode answered(JsonNode example, JsonNode question, UnaryOperator<JsonNode> balancer) {
@@ -282,12 +292,15 @@ public final class Conformance {
         }
         example.get("arithmetic").forEach(line -> text.append("    ").append(line.asText()).append('\n'));
         JsonNode allowed = example.get("allowed");
+        if (!allowed.isArray()) {
+            text.append(byRules(example)).append('\n');
+        }
         stream(allowed).limit(SHOWN).forEach(one -> text.append("allowed   ").append(one).append('\n'));
         if (allowed.size() > SHOWN) {
             text.append("          or one of ").append(allowed.size() - SHOWN).append(" more\n");
         }
         text.append("answered  ").append(answers).append('\n');
-        differing(allowed.get(0), answers).forEach(bundle -> traffic(example, bundle).forEach(text::append));
+        differing(allowed.path(0), answers).forEach(bundle -> traffic(example, bundle).forEach(text::append));
         return text.append(command(example)).toString();
     }
 
@@ -296,7 +309,7 @@ public final class Conformance {
         Set<String> one = new TreeSet<>(allowed.findValuesAsText("bundle"));
         Set<String> other = new TreeSet<>(given.findValuesAsText("bundle"));
         return Stream.concat(one.stream(), other.stream()).distinct()
-                .filter(bundle -> one.contains(bundle) != other.contains(bundle)).limit(SHOWN);
+                .filter(bundle -> one.contains(bundle) != other.contains(bundle)).limit(BUNDLES);
     }
 
     /** Returns lines with the traffic of a bundle in the example's cases, for each direction. */
@@ -354,36 +367,5 @@ public final class Conformance {
         List<JsonNode> found = new ArrayList<>();
         list.forEach(found::add);
         return found.stream();
-    }
-
-    /** Reads the JSON files of a .tar.gz with plain names, as the archive has. */
-    private static Map<String, JsonNode> read(Path archive) {
-        Map<String, JsonNode> found = new HashMap<>();
-        try (var in = new DataInputStream(new GZIPInputStream(Files.newInputStream(archive)))) {
-            byte[] head = new byte[BLOCK];
-            for (in.readFully(head); head[0] != 0; in.readFully(head)) {
-                String name = text(head, 0, 100);
-                String before = text(head, 345, 155);
-                int size = Integer.parseInt(text(head, 124, 12).strip(), 8);
-                byte[] content = in.readNBytes(size);
-                in.skipNBytes((BLOCK - size % BLOCK) % BLOCK);
-                if (name.endsWith(".json")) {
-                    found.put(before.isEmpty() ? name : before + "/" + name, JSON.readTree(content));
-                }
-            }
-        } catch (NoSuchFileException wrong) {
-            throw new UncheckedIOException(archive + ": there is no such file; nox -s fixtures makes it", wrong);
-        } catch (IOException wrong) {
-            throw new UncheckedIOException(archive + ": it is not an archive that nox -s fixtures wrote", wrong);
-        }
-        return found;
-    }
-
-    private static String text(byte[] head, int from, int length) {
-        int end = from;
-        while (end < from + length && head[end] != 0) {
-            end++;
-        }
-        return new String(head, from, end - from, StandardCharsets.UTF_8);
     }
 }
