@@ -14,6 +14,7 @@ from pulsar_conformance import fixtures, specs
 from pulsar_conformance.adapters.arguments import profile_of_version
 from pulsar_conformance.conformance.cases import saved
 from pulsar_conformance.conformance.common.trial import Trial
+from pulsar_conformance.specs.balancers import OWN_CLASSES
 from pulsar_conformance.specs.errors import unknown_name
 from pulsar_conformance.specs.lines import Sheet, read_sheet
 from pulsar_conformance.specs.schemas import check_shape
@@ -24,6 +25,9 @@ UNWRITTEN = "unwritten-3.0"
 
 LISTS = Path(fixtures.__file__).parent / "deviations"
 """Folder of the lists of deviations of Pulsar's releases."""
+
+PULSAR = "pulsar"
+"""Name of a released Pulsar, and kind of its adapter."""
 
 MAX_NAMES = 3
 """Maximum number of implementations that a text lists by name."""
@@ -158,11 +162,13 @@ def _check_readings(sheet: Sheet, place: int) -> None:
 def deviations_of_other_versions(listed: Sequence[Deviation], *names: str) -> list[Deviation]:
     """Return the entries for other versions of an implementation, closest version first.
 
-    The list is empty if some entry names this implementation itself.
+    The list is empty if some entry names this implementation itself. The entries for a whole
+    release are also entries for a strategy of Pulsar's own that is judged alone.
     """
     if any(one.implementation in names for one in listed):
         return []
-    found = [one for one in listed if one.product in names]
+    products = (*names, *(PULSAR for one in names if _runs_own_class(one)))
+    found = [one for one in listed if one.product in products]
     numbers = next((_version_numbers(name) for name in names if name.partition(" ")[2]), [])
 
     def distance(one: Deviation) -> tuple[bool, list[int]]:
@@ -171,6 +177,16 @@ def deviations_of_other_versions(listed: Sequence[Deviation], *names: str) -> li
         return newer, others if newer else [-number for number in others]
 
     return sorted(found, key=distance)
+
+
+def _runs_own_class(adapter: str) -> bool:
+    """True if an adapter's name selects one of Pulsar's own strategies, in a release."""
+    named = re.match(rf"{PULSAR}:.*,strategy=([\w.]+)", adapter)
+    return named is not None and any(
+        named[1] in (short, full)
+        for classes in OWN_CLASSES.values()
+        for short, full in classes.items()
+    )
 
 
 def _version_numbers(name: str) -> list[int]:
@@ -198,10 +214,13 @@ def notes_on_unjudged(
             shows = {one.rule: rules[one.rule] for one in kindred if one.rule in rules}
             if not shows:
                 continue
+            release = names[0].rpartition(" ")[2]
             absent = [rule for rule, known in shows.items() if not known]
             but = f", but not {', '.join(absent)}" if absent else ""
             shown = counted(len(shows) - len(absent), "known deviation")
-            yield f"{names[0]} shows {shown} listed for other versions{but}"
+            whole = all(one.implementation == f"{PULSAR} {release}" for one in kindred)
+            listed_for = f"{PULSAR} {release}" if whole else "other versions"
+            yield f"{names[0]} shows {shown} listed for {listed_for}{but}"
     others = Counter(one.implementation for one in listed if one.implementation is not None)
     left = {name: count for name, count in others.items() if name not in named}
     if len(left) > MAX_OTHERS:

@@ -280,8 +280,9 @@ class Reporter:
                 name = self.implementations[verdict.implementation, verdict.profile]["name"]
                 names = name, verdict.implementation, name.rpartition(" ")[0]
                 rules = judged.setdefault(names, {})
-                known = verdict.verdict == "known_deviation"
-                rules[verdict.rule] = known or rules.get(verdict.rule, False)
+                if verdict.verdict != "not_applicable":
+                    known = verdict.verdict == "known_deviation"
+                    rules[verdict.rule] = known or rules.get(verdict.rule, False)
             yield from notes_on_unjudged(self.plan.deviations, judged)
 
     def _unreached(self) -> Iterator[str]:

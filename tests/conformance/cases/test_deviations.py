@@ -21,6 +21,7 @@ ROOT = Path(__file__).parents[3]
 FOLDER = ROOT / "fixtures" / "deviations"
 FILES = {re.sub(r"-(?=\d)", " ", file.stem, count=1): file for file in sorted(FOLDER.iterdir())}
 """The files of known deviations, each by the implementation that it is about."""
+IMPL = "org.apache.pulsar.broker.loadbalance.impl."
 SMALL = 4
 """Maximum number of brokers, and of bundles, of a case."""
 
@@ -97,6 +98,24 @@ def test_entries_of_other_versions_are_counted_by_what_the_judged_one_shows():
     assert said == (
         "pulsar 3.0.8-SNAPSHOT shows 1 known deviation listed for other versions, but not SPLIT-01"
     )
+
+
+@pytest.mark.parametrize("named", ["ThresholdShedder", f"{IMPL}ThresholdShedder"])
+def test_entries_of_a_release_also_concern_its_own_class(named):
+    listed = load_deviations(FILES["pulsar 4.2.4"])
+    adapter = f"pulsar:4.2.4,strategy={named},as=ThresholdShedder"
+    names = "pulsar+ThresholdShedder 4.2.4", adapter, "pulsar+ThresholdShedder"
+    assert deviations_of_other_versions(listed, *names) == list(listed)
+    [said] = notes_on_unjudged(listed, {names: {"THRESHOLD-16": True, "SHED-16": False}})
+    shown = "1 known deviation listed for pulsar 4.2.4, but not SHED-16"
+    assert said == f"pulsar+ThresholdShedder 4.2.4 shows {shown}"
+
+
+def test_entries_of_a_release_do_not_concern_a_plug_in():
+    listed = load_deviations(FILES["pulsar 4.2.4"])
+    adapter = "pulsar:4.2.4,strategy=com.acme.ThresholdShedder,as=ThresholdShedder,classpath=a.jar"
+    names = "pulsar+ThresholdShedder 4.2.4", adapter, "pulsar+ThresholdShedder"
+    assert deviations_of_other_versions(listed, *names) == []
 
 
 def test_an_implementation_that_was_not_judged_shows_nothing():
