@@ -85,7 +85,7 @@ def verdict_tables(stream: Sequence[Line]) -> list[str]:
     return [
         *found[1:],
         "",
-        *_totals(verdicts),
+        *_totals(run, verdicts),
         *_absent(names, verdicts),
         *_other_verdicts(names, run["profiles"], verdicts),
         *_neutral(run),
@@ -259,12 +259,16 @@ def count_cell(counts: Counter[str]) -> str:
     return ", ".join(one for one in said if not one.endswith(" -"))
 
 
-def _totals(verdicts: Sequence[Line]) -> Iterator[str]:
+def _totals(run: Line, verdicts: Sequence[Line]) -> Iterator[str]:
     counts = Counter(map(word_of, verdicts))
     said = (f"{counts[word]} {word.replace('_', ' ')}" for word in WORDS if counts[word])
     reached = sum(line["reached"] for line in verdicts)
     told = f"{counted(len(verdicts), 'verdict')}: {', '.join(said)}"
-    yield from paragraph(f"{told}; {counted(reached, 'case')} judged", 2, "")
+    told = f"{told}; {counted(reached, 'case')} judged"
+    if any(line.get("saved") and line.get("drawn") for line in verdicts):
+        saved = len(run["saved_cases"])
+        told += f"; {counted(saved, 'case')} saved by earlier runs {'was' if saved == 1 else 'were'} asked, too"
+    yield from paragraph(told, 2, "")
 
 
 def _absent(names: Mapping[ImplementationKey, str], verdicts: Iterable[Line]) -> Iterator[str]:

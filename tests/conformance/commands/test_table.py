@@ -124,6 +124,18 @@ def test_numbers_and_nouns_agree():
     assert two == "2 verdicts: 2 pass; 4 cases judged"
 
 
+@pytest.mark.parametrize(
+    ("saved", "shown"),
+    [(1, "1 case saved by earlier runs was"), (2, "2 cases saved by earlier runs were")],
+)
+def test_saved_cases_of_earlier_runs_are_counted(saved, shown):
+    judged = [verdict("SHED-01", "mine", saved=1, drawn=100)]
+    lines = stream(["mine"], ["documented-3.0"], judged)
+    lines[0]["saved_cases"] = ["a", "b"][:saved]
+    text = " ".join("\n".join(table.verdict_tables(lines)).split())
+    assert text.endswith(f"1 case judged; {shown} asked, too")
+
+
 def test_what_is_no_pass_has_a_line_with_its_reason():
     failure = {"case_file": ".conformance/cases/shed.select/ab.json"}
     deviation = {"word": "known_deviation", "why": "next release (https://example.org/1)"}
