@@ -47,8 +47,8 @@ class Derivation:
         return tuple(self.explain())
 
     def lines(self) -> list[str]:
-        """Return the steps as text with aligned labels, without details."""
-        steps = [step for step in self.steps if not step.detail]
+        """Return the folded steps as text with aligned labels, without details."""
+        steps = list(fold_steps([step for step in self.steps if not step.detail]))
         width = max((len(step.label) for step in steps), default=0)
         return [f"{step.label:<{width}}  {step.text}".rstrip() for step in steps]
 

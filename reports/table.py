@@ -267,7 +267,8 @@ def _totals(run: Line, verdicts: Sequence[Line]) -> Iterator[str]:
     told = f"{told}; {counted(reached, 'case')} judged"
     if any(line.get("saved") and line.get("drawn") for line in verdicts):
         saved = len(run["saved_cases"])
-        told += f"; {counted(saved, 'case')} saved by earlier runs {'was' if saved == 1 else 'were'} asked, too"
+        verb = "was" if saved == 1 else "were"
+        told += f"; {counted(saved, 'case')} saved by earlier runs {verb} asked, too"
     yield from paragraph(told, 2, "")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
@@ -56,6 +56,25 @@ class Failure:
     """
     settings: tuple[str, ...] = ()
     """The settings that affect the model's answer, each as `name=value (source)`."""
+
+    def settings_about(self, concerned: Collection[str]) -> str:
+        """Return the settings that a failed rule concerns, as text.
+
+        These are the settings of the case, and those defaults that are `concerned` or named in the
+        derivation; the others are only counted. If none is `concerned`, all are returned.
+        """
+        named = " ".join(self.derivation)
+        kept = [
+            one
+            for one in self.settings
+            if not concerned
+            or "(default of " not in one
+            or (name := one.partition("=")[0]) in concerned
+            or name in named
+        ]
+        left = len(self.settings) - len(kept)
+        defaults = [f"{counted(left, 'other')} by default"] if left else []
+        return ", ".join([*kept, *defaults])
 
 
 @dataclass(frozen=True)

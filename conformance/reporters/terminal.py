@@ -360,8 +360,8 @@ def _case(failure: Failure, verdict: Verdict) -> Iterator[str]:
         yield f"  {'explained by':<{LABEL}} {shlex.join((*command_of_this_process(), *words))}"
     for line in _shortened(failure.derivation):
         yield from _wrapped(f"    {line}")
-    if failure.settings:
-        yield from _entry("in force", ", ".join(failure.settings))
+    if settings := failure.settings_about(specs.load().rules[verdict.rule].settings):
+        yield from _entry("in force", settings)
     if failure.readings:
         yield from _entry("rests on", ", ".join(failure.readings))
     if failure.passes_under:
