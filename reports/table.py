@@ -32,6 +32,9 @@ KEPT_VERDICTS = ("pass", "unexpected_pass")
 MAX_NAMED_RULES = 5
 """Maximum number of rules that a line names."""
 
+MAX_LACKING = 8
+"""Maximum number of strategies and operations that a line names as not offered."""
+
 MAX_NAME_WIDTH = 24
 """Maximum width of a name in a heading. A longer name, such as that of an adapter that cannot be
 reached, is wrapped.
@@ -293,7 +296,7 @@ def _absent(names: Mapping[ImplementationKey, str], verdicts: Iterable[Line]) ->
             why.removeprefix(LACKING_REASON) for why in whys if why.startswith(LACKING_REASON)
         ]
         short = sorted(one.removeprefix(BUILT_IN) for one in {*", ".join(lacking).split(", ")})
-        said = [LACKING_REASON + ", ".join(short)] if lacking else []
+        said = [LACKING_REASON + first_of(short, MAX_LACKING)] if lacking else []
         said += [why for why in whys if not why.startswith(LACKING_REASON)]
         text = f"  -: {name}: {'; '.join(said)}"
         yield from paragraph(text, 5, "")

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from pulsar_conformance import specs
+from pulsar_conformance import fixtures, specs
 from pulsar_conformance.adapters import AdapterError
 from pulsar_conformance.conformance.catalogue import checks
 from pulsar_conformance.conformance.common.events import (
@@ -18,6 +18,7 @@ from pulsar_conformance.conformance.common.events import (
     VerdictReached,
     ignore_event,
 )
+from pulsar_conformance.conformance.common.trial import Question
 from pulsar_conformance.conformance.engine.ask import (
     AskedTrials,
     Submit,
@@ -37,6 +38,19 @@ from pulsar_conformance.conformance.engine.readings import (
     find_readings,
 )
 from pulsar_conformance.conformance.engine.report import verdict_of, with_deviation
+
+
+def why_no_example_is_asked(rule: specs.Rule, implementation: Implementation) -> str | None:
+    """Return why an implementation can answer no worked example of a rule, or None if it can.
+
+    A rule about a strategy has examples of that strategy only.
+    """
+    asked = (one.questions for one in fixtures.examples() if rule.id in one.rules)
+    reasons = [
+        next(filter(None, (implementation.why_unsupported(Question(*each)) for each in one)), None)
+        for one in asked
+    ]
+    return reasons[0] if reasons and all(reasons) else None
 
 
 @dataclass(frozen=True)
@@ -122,7 +136,9 @@ class Run:
             why = self.implementation.why_not_offered(rule)
             if why is None and rule.id in self.judge().errors:
                 raise self.judge().errors[rule.id]
-            if why := why or self.readings.why_not(rule):
+            if why is None and (unread := self.readings.why_not(rule)):
+                why = why_no_example_is_asked(rule, self.implementation) or unread
+            if why is not None:
                 blank = replace(blank, verdict="not_applicable", why=why)
                 return with_deviation(blank, self.plan, deviation)
             findings = self.judge().findings[rule.id]

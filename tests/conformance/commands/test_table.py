@@ -193,6 +193,12 @@ def test_an_open_reading_is_no_reason_where_the_strategy_is_not_offered():
     assert assumed in "\n".join(shown(["mine 1"], ["documented-3.0"], others))
 
 
+def test_of_many_operations_that_are_not_offered_the_first_are_named():
+    offered = "it does not offer " + ", ".join(f"place.p{number}" for number in range(10))
+    found = shown(["mine 1"], ["documented-3.0"], [lacking("PLACE-01", "mine 1", offered)])
+    assert "place.p6, place.p7 and 2 more" in " ".join(" ".join(found).split())
+
+
 def test_rules_of_a_judged_area_that_an_assumed_reading_leaves_out_are_named():
     why = "threshold-order is undecided, so any is assumed"
     verdicts = [

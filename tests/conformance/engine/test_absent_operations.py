@@ -5,6 +5,7 @@ from pulsar_conformance.adapters.protocol import Hello
 from pulsar_conformance.adapters.reference import ReferenceConnection
 from pulsar_conformance.conformance.engine import implementation as implementations
 from pulsar_conformance.conformance.engine.implementation import Implementation
+from pulsar_conformance.conformance.engine.run import why_no_example_is_asked
 
 PROFILE = "documented-4.2"
 WHY = "a timer decides"
@@ -30,3 +31,13 @@ def test_an_operation_may_be_left_out_without_a_reason(monkeypatch):
     rule = specs.load().rules["REPORT-14"]
     said = without("report.due", monkeypatch, absent={"channel.apply": WHY}).why_not_offered(rule)
     assert said == "it does not offer report.due"
+
+
+def test_a_rule_of_a_strategy_that_is_not_offered_waits_for_no_reading(monkeypatch):
+    mine = without("usage.max", monkeypatch, strategies=["ThresholdShedder"])
+    rules = specs.load().rules
+    found = why_no_example_is_asked(rules["OVERLOAD-05"], mine)
+    assert found is not None
+    assert found.startswith("it does not offer ")
+    assert found.endswith("OverloadShedder")
+    assert why_no_example_is_asked(rules["THRESHOLD-12"], mine) is None
