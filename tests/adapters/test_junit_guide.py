@@ -111,6 +111,15 @@ def test_a_wrong_amount_is_found_with_these_readings_and_with_no_fewer(strategy,
             assert not all(exact), (profile, left_out)
 
 
+def test_the_command_for_a_threshold_shedder_has_the_readings_of_the_table():
+    [command] = re.findall(
+        r"^pulsar-conformance run .*as=ThresholdShedder,.*--reading.*", GUIDE, re.M
+    )
+    given = dict(re.findall(r"--reading ([\w-]+)=([\w-]+)", command))
+    assert given == READINGS["ThresholdShedder"]
+    specs.load().check_open("documented-4.2", given)
+
+
 def test_no_amount_is_asked_where_the_guide_says_so():
     with pytest.raises(specs.UnknownName, match="threshold-order"):
         specs.load().check_open("documented-5.0", READINGS["ThresholdShedder"])
