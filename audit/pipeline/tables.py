@@ -225,9 +225,9 @@ GOLD: Mapping[str, GoldTable] = {
         as_documented=_return_unchanged,
     ),
     "broker_usage": GoldTable(
-        f"cycle timestamp, moment timestamp, broker string, since timestamp, percent {PERCENT}, "
-        "present double, observed boolean, before double, used double, least double, "
-        "most double, lower double, upper double, messages double, bytes double, "
+        "cycle timestamp, moment timestamp, broker string, since timestamp, back timestamp, "
+        f"percent {PERCENT}, present double, observed boolean, before double, used double, "
+        "least double, most double, lower double, upper double, messages double, bytes double, "
         f"memory {MEMORY}, if_kept {IF_KEPT}, "
         "standing string, note string",
         ("cluster", "cycle", "moment", "broker"),

@@ -66,8 +66,9 @@ def with_memory(rows: DataFrame, smooth: Smooth | None) -> DataFrame:
     """Add `MEMORY_FIELDS` to the column `memory`, and add the column `ever`: the least and the
     greatest usage before the cycle that the leader or a former leader knew.
 
-    The rows have the columns of `usages`, and `whose` if a term may continue the memory of another.
-    `smooth` returns the smoothed usage after each cycle; it is None if it is not known how usage is
+    The rows have the columns of `usages`, and `whose` if a term may continue another. What was
+    known before a row with `returned` does not count if the leader has forgotten it, by `back`.
+    `smooth` returns the smoothed usage after each cycle; None if it is not known how usage is
     smoothed.
     """
     none = F.lit(None).cast("double")
@@ -75,7 +76,11 @@ def with_memory(rows: DataFrame, smooth: Smooth | None) -> DataFrame:
         fields = {name: F.col(f"memory.{name.removeprefix('ever_')}") for name in MEMORY_FIELDS[:2]}
         rows = rows.withColumn("ever", F.struct(none.alias("least"), none.alias("most")))
         return _with_fields(rows, {**fields, "apart": none})
-    own = Window.partitionBy("cluster", "broker", "whose").orderBy("cycle", "moment")
+    whose = ("cluster", "broker", "whose")
+    forgot = F.col("returned") & (F.col("back") > F.col("since"))
+    resets = F.count_if(forgot).over(Window.partitionBy(*whose).orderBy("cycle", "moment"))
+    rows = rows.withColumn("resets", resets)
+    own = Window.partitionBy(*whose, "resets").orderBy("cycle", "moment")
     so_far = own.rowsBetween(Window.unboundedPreceding, Window.currentRow)
     given = {name: name if name in rows.columns else none for name in MEMORY_FIELDS}
     bounds = F.struct(
@@ -106,7 +111,7 @@ def _with_distance(rows: DataFrame, smooth: Smooth) -> tuple[DataFrame, Column]:
     At the first cycle of a term, the earlier usage may be any usage that former leaders knew. In
     later cycles, the difference fades like all earlier usage.
     """
-    key = ["cluster", "broker", "since"]
+    key = ["cluster", "broker", "since", "back"]
     term = Window.partitionBy(*key).orderBy("cycle", "moment")
     present, kept, ever = F.col("present"), F.col("kept"), F.col("ever")
     most = F.greatest(present - ever["least"], ever["most"] - present, F.lit(0.0))

@@ -35,8 +35,9 @@ def last_reports(silver: Silver, made: GoldTables, plan: AuditPlan) -> DataFrame
     """Return the table: the last report of each broker that may count at a moment of a cycle.
 
     `reported` is the time of the report. `standing` is null if the report certainly counts;
-    otherwise `note` says why it may not. A broker is left out if it has certainly gone: its report
-    is overdue and there is a sign that it has gone, or its report is much too old. The table
+    otherwise `note` says why it may not. A broker is left out if it has certainly gone: its
+    shutdown is recorded, all its bundles are on other brokers without having been unloaded, its
+    report is overdue and there is a sign that it has gone, or its report is much too old. The table
     includes cycles before the plan's period.
     """
     age = F.col(f"settings.{settings_at.REPORT_AGE}").alias(settings_at.REPORT_AGE)
@@ -48,42 +49,29 @@ def last_reports(silver: Silver, made: GoldTables, plan: AuditPlan) -> DataFrame
         silver = recent.without_expired_reports(silver, moments, begun)
     claims = owners.unreported_owners(whole)
     looks = _broker_moments(silver, moments, claims)
-    report, early = (
-        F.struct("at", *MEASURED),
-        F.expr(f"interval {cycles.MAX_SKEW:g} seconds"),
-    )
+    skew = F.expr(f"interval {cycles.MAX_SKEW:g} seconds")
     samples = silver.broker_samples.select(
-        "cluster", "broker", F.col("at").alias("moment"), report.alias("report"), _report_gaps()
+        "cluster",
+        "broker",
+        F.col("at").alias("moment"),
+        F.struct("at", *MEASURED).alias("report"),
+        _report_gaps(),
     )
-    named = with_reported_names(silver)
-    stopped = signs.shutdowns(named).select(
-        "cluster", "broker", (F.col("at") - early).alias("moment"), F.col("at").alias("stopped")
-    )
-    moved = signs.moved_without_unload(named).select(
-        "cluster", "broker", F.col("since").alias("moment"), F.col("reported").alias("moved")
-    )
-    before = F.lit(signs.ELECTION)
-    deposed = signs.replaced_leaders(named).select(
-        "cluster", "broker", (F.col("at") - before).alias("moment"), F.col("at").alias("deposed")
-    )
-    lost = signs.lost_reports(silver).select(
-        "cluster", "broker", (F.col("at") - early).alias("moment"), F.col("at").alias("lost")
-    )
-    marks = looks.withColumn("turn", F.lit(1))
-    samples = samples.withColumn("came", F.col("moment"))
+    signed = _sign_marks(silver, skew)
     owned = claims.select(
         "cluster",
         "broker",
-        (F.col("at") - early).alias("moment"),
+        (F.col("at") - skew).alias("moment"),
         F.col("at").alias("claimed"),
         F.col("until").alias("owned"),
     )
-    for rows in (samples, stopped, moved, deposed, lost, owned):
+    marks = looks.withColumn("turn", F.lit(1))
+    samples = samples.withColumn("came", F.col("moment"))
+    for rows in (samples, *signed, owned):
         marks = marks.unionByName(rows.withColumn("turn", F.lit(0)), allowMissingColumns=True)
     course = Window.partitionBy("cluster", "broker").orderBy("moment", "turn")
     so_far = course.rowsBetween(Window.unboundedPreceding, Window.currentRow)
-    signed = ("stopped", "moved", "deposed", "lost", "claimed", "owned")
-    last = {name: F.max(name).over(so_far) for name in signed}
+    last = {name: F.max(name).over(so_far) for name in (*SIGNS, "claimed", "owned")}
     last |= {name: F.last(name, ignorenulls=True).over(so_far) for name in ("report", "gaps")}
     last["next"] = Timeline(("cluster", "broker"), ("moment", "turn")).value_after("came")
     seen = marks.withColumns(last).where("turn = 1").withColumns(_standing_columns())
@@ -92,6 +80,35 @@ def last_reports(silver: Silver, made: GoldTables, plan: AuditPlan) -> DataFrame
     reported = F.col("report.at").alias("reported")
     key = ("cluster", "cycle", "moment", "broker")
     return seen.select(*key, reported, *of_report, "standing", "note")
+
+
+SIGNS = ("stopped", "ended", "alive", "moved", "emptied", "deposed", "lost")
+"""Columns with times of signs that a broker has gone or is up, or of lost reports."""
+
+
+def _sign_marks(silver: Silver, skew: Column) -> list[DataFrame]:
+    """Return rows with the columns `cluster`, `broker`, `moment` and one of `SIGNS`.
+
+    A sign counts from `moment` on. `stopped` and `moved` count from when the broker may have gone,
+    `ended` and `emptied` from when it has certainly gone.
+    """
+    named = with_reported_names(silver)
+    at, election = F.col("at"), F.lit(signs.ELECTION)
+    stopped, moved = signs.shutdowns(named), signs.moved_without_unload(named)
+    emptied = moved.where("emptied is not null")
+    each = {
+        "stopped": (stopped, at - skew, "last"),
+        "ended": (stopped, at + skew, "last"),
+        "alive": (signs.signs_of_life(named), at - election, "at"),
+        "moved": (moved, F.col("since"), "reported"),
+        "emptied": (emptied, F.col("emptied") + skew, "reported"),
+        "deposed": (signs.replaced_leaders(named), at - election, "at"),
+        "lost": (signs.lost_reports(silver), at - skew, "at"),
+    }
+    return [
+        rows.select("cluster", "broker", moment.alias("moment"), F.col(value).alias(name))
+        for name, (rows, moment, value) in each.items()
+    ]
 
 
 def _standing_columns() -> dict[str, Column]:
@@ -128,11 +145,25 @@ def _standing_columns() -> dict[str, Column]:
     )
     recent = F.col("moment") - known <= oldest * F.lit(signs.GONE_AFTER_INTERVALS)
     recent = recent | F.coalesce(at.isNotNull() & soon, F.lit(False))
+    left = (late & gone) | _has_surely_gone(F.greatest(at, "lost"), oldest)
     return {
         "standing": standing,
         "note": F.when(standing.isNotNull(), F.concat_ws(": ", "broker", note)),
-        "counts": F.coalesce((recent | unreported) & ~(late & gone), F.lit(False)),
+        "counts": F.coalesce((recent | unreported) & ~left, F.lit(False)),
     }
+
+
+def _has_surely_gone(known: Column, oldest: Column) -> Column:
+    """True if the broker shut down and no record shows that it started again, or if other brokers
+    have all its bundles without an unload.
+
+    `known` is the time of the last report, even a lost one. After the latter sign, a broker that
+    reports again within the longest report interval may have been up all the time.
+    """
+    ended = (F.col("ended") >= known) & ~F.coalesce(F.col("alive") > F.col("stopped"), F.lit(False))
+    back = F.coalesce(F.col("next") - F.col("report.at") <= oldest, F.lit(False))
+    emptied = (F.col("emptied") >= known) & ~back
+    return F.coalesce(ended, F.lit(False)) | F.coalesce(emptied, F.lit(False))
 
 
 RHYTHM_INTERVALS = 4

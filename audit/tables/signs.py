@@ -1,8 +1,9 @@
 """Lost reports, and signs that a broker has gone although its last report is recent.
 
-A broker that stops leaves its last report behind. There are three signs that it may have gone: its
-shutdown is recorded, another broker leads in its place, or one of its bundles is on another broker
-without having been unloaded. The last two become visible only some time later.
+A broker that stops leaves its last report behind. There are three signs of that: its shutdown is
+recorded, another broker leads in its place, or one of its bundles is on another broker without
+having been unloaded. The last two become visible only some time later. A recorded shutdown is
+certain from then on, and so is the third sign if all its bundles are on other brokers.
 
 A lost report is one in quarantine. The leader knew its content, which the history no longer shows.
 """
@@ -11,7 +12,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from pulsar_conformance.audit.input.parsing import SHUTDOWN
+from pulsar_conformance.audit.input.parsing import SHEDDING, SHUTDOWN, SPLIT
 from pulsar_conformance.audit.input.silver import LOST
 from pulsar_conformance.audit.pipeline.plan import Silver
 from pyspark.sql import DataFrame, Window
@@ -33,12 +34,28 @@ BUNDLE_ELSEWHERE = "one of its bundles is at another broker without having been 
 
 
 def shutdowns(silver: Silver) -> DataFrame:
-    """Return `cluster`, `broker` and `at`, the recorded time of a broker's shutdown."""
+    """Return `cluster`, `broker`, `at` and `last`: the first and the last unload of a shutdown.
+
+    A shutdown that lasts for several minutes has a row for each minute.
+    """
     stopped = silver.actions.where((F.col("kind") == "unloaded") & (F.col("cause") == SHUTDOWN))
-    first = stopped.groupBy("cluster", "broker", F.date_trunc("minute", "at")).agg(
-        F.min("at").alias("at")
+    return (
+        stopped.groupBy("cluster", "broker", F.date_trunc("minute", "at").alias("minute"))
+        .agg(F.min("at").alias("at"), F.max("at").alias("last"))
+        .drop("minute")
     )
-    return first.select("cluster", "broker", "at")
+
+
+def signs_of_life(silver: Silver) -> DataFrame:
+    """Return `cluster`, `broker` and `at` of records, other than reports, that show that a broker
+    that once shut down is up: it is assigned a bundle, sheds or splits one, or becomes leader.
+    """
+    acts = F.col("cause").isin(SHEDDING, SPLIT) & (F.col("kind") == "unloaded")
+    acted = silver.actions.where(F.coalesce(acts, F.lit(False)) | (F.col("kind") == "assigned"))
+    led = silver.contexts.where("kind = 'leader'")
+    key = ("cluster", "broker")
+    every = acted.select(*key, "at").unionByName(led.select(*key, "at"))
+    return every.join(shutdowns(silver).select(*key).distinct(), list(key), "left_semi")
 
 
 def lost_reports(silver: Silver) -> DataFrame:
@@ -60,11 +77,12 @@ def replaced_leaders(silver: Silver) -> DataFrame:
 
 def moved_without_unload(silver: Silver) -> DataFrame:
     """Return a row for each broker that lost a bundle without an unload: `cluster`, `broker`,
-    `since`, `reported`.
+    `since`, `reported`, `emptied`.
 
     `reported` is the time of the broker's last report that lists the bundle. A newer report shows
     that the broker is up. The broker may have gone at any time after `since`, which is at most
-    `HINDSIGHT` before the first record of the bundle on another broker.
+    `HINDSIGHT` before the first record of the bundle on another broker. `emptied` is the time from
+    which all bundles of that report are on other brokers; null if some are not.
     """
     owners = silver.contexts.where("kind = 'owners'")
     owners = owners.select("cluster", "at", F.explode("owners").alias("broker", "bundles"))
@@ -80,7 +98,7 @@ def moved_without_unload(silver: Silver) -> DataFrame:
     rows = rows.unionByName(went, allowMissingColumns=True)
     course = Window.partitionBy(*BUNDLE_KEY).orderBy("at", "turn", "broker")
     before = course.rowsBetween(Window.unboundedPreceding, -1)
-    owner = F.when(F.col("turn") == 1, F.struct("broker", "at", "report"))
+    owner = F.when(F.col("turn") == 1, F.struct("broker", "at", "report", "size"))
     former = F.last(owner, ignorenulls=True).over(before)
     # A list of owners says nothing new about a bundle that has not moved.
     rows = rows.withColumn("former", former)
@@ -97,12 +115,20 @@ def moved_without_unload(silver: Silver) -> DataFrame:
     rows = rows.where(taken & ~unloaded & F.col("former.report"))
     rows = rows.groupBy(
         "cluster", F.col("former.broker").alias("broker"), F.col("former.at").alias("reported")
-    ).agg((F.min("at") - F.lit(HINDSIGHT)).alias("since"))
-    return rows.withColumn("since", F.greatest("reported", "since"))
+    ).agg(
+        (F.min("at") - F.lit(HINDSIGHT)).alias("since"),
+        F.max("at").alias("last"),
+        (F.count_distinct("bundle") == F.max("former.size")).alias("every"),
+    )
+    emptied = F.when(F.col("every"), F.col("last")).alias("emptied")
+    since = F.greatest("reported", "since").alias("since")
+    return rows.select("cluster", "broker", since, "reported", emptied)
 
 
 def _owner_claims(samples: DataFrame, assigned: DataFrame) -> DataFrame:
     """Return the owners of bundles that have had several owners, by reports and by records.
+
+    `size` is the number of bundles in a report.
 
     Most lists of bundles repeat the broker's earlier list, so each distinct list is read once.
     """
@@ -116,7 +142,8 @@ def _owner_claims(samples: DataFrame, assigned: DataFrame) -> DataFrame:
     sought = sought.groupBy("cluster", "broker").agg(F.collect_list("bundle").alias("sought"))
     found = samples.join(sought.hint("shuffle_hash"), ["cluster", "broker"])
     bundle = F.explode(F.array_intersect("bundles", "sought")).alias("bundle")
-    found = found.select("cluster", "at", "broker", bundle).withColumn("report", F.lit(True))
+    size = F.size("bundles").alias("size")
+    found = found.select("cluster", "at", "broker", bundle, size).withColumn("report", F.lit(True))
     others = assigned.join(moved.hint("shuffle_hash"), list(BUNDLE_KEY), "left_semi")
     others = others.withColumn("report", F.lit(False))
     both = found.unionByName(others, allowMissingColumns=True)

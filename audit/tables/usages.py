@@ -5,15 +5,16 @@ cycles are grouped into blocks. Each block maps the usage before it to the usage
 affine function. These functions give the usage at the start of each block, from which the usage in
 the cycles of the block is computed.
 
-A leader's memory begins with its term. It is not always certain whether a new leader knows earlier
-usage, so `if_kept` has the bounds of a broker's usage for a leader that does; see `former_leaders`.
+A leader's memory begins with its term, and in a release that forgets brokers that leave, with a
+broker's return. Whether a new leader knows more is not always certain, so `if_kept` has the bounds
+of a broker's usage if it does; see `former_leaders`.
 """
 
 from __future__ import annotations
 
 from pulsar_conformance.adapters.spark import shapes, threshold, usage
 from pulsar_conformance.adapters.spark.configuring import checkpointed_if_tiny
-from pulsar_conformance.audit.pipeline.plan import AuditPlan, GoldTables, Silver
+from pulsar_conformance.audit.pipeline.plan import ALL_DAYS_PREFIX, AuditPlan, GoldTables, Silver
 from pulsar_conformance.audit.tables import cycles, former_leaders, recent
 from pulsar_conformance.audit.tables.last_reports import LATE, LOST
 from pulsar_conformance.audit.tables.last_reports import UNKNOWN as UNKNOWN_CONTENT
@@ -23,7 +24,12 @@ from pyspark.sql import functions as F
 NAME = "broker_usage"
 MOMENT = ("cluster", "cycle", "moment")
 TERM = ("cluster", "broker", "since")
-"""Key of a leader's memory of a broker. The start of the leader's term identifies the leader."""
+"""Key of a leader's term and a broker. The start of the leader's term identifies the leader."""
+
+MEMORY_KEY = (*TERM, "back")
+"""Key of a leader's memory of a broker. `back` is the cycle in which the broker was back after the
+leader forgot it; if it did not, it is `since`.
+"""
 
 BLOCK = 128
 """Number of cycles in a block."""
@@ -50,7 +56,12 @@ def usages(silver: Silver, made: GoldTables, plan: AuditPlan) -> DataFrame:
         moments = cycles.in_period_of(moments, plan)
         if heirs is None:
             earlier = recent.rows_since_leader_start(earlier, moments)
-    moments = moments.select(*MOMENT, "since", "settings").hint("shuffle_hash")
+    moments = moments.select(*MOMENT, "since", "settings")
+    returns = plan.alternative_of_way("gone-brokers") == "forgotten" or plan.smooths_exactly
+    preceding = _preceding_cycles(made) if returns else None
+    if preceding is not None:
+        moments = moments.join(preceding, ["cluster", "cycle"], "left")
+    moments = moments.hint("shuffle_hash")
     known = made["last_reports"].join(moments, list(MOMENT))
     known = known.withColumn("percent", F.when(F.col("percent").isNotNull(), _counted_usage(plan)))
     carries = shapes.traffic(F.struct(*shapes.RATE_FIELDS))
@@ -69,11 +80,13 @@ def usages(silver: Silver, made: GoldTables, plan: AuditPlan) -> DataFrame:
         F.when(_is_unknown(), F.lit(WIDEST_USAGE_RANGE)).otherwise(F.col("present")).alias("most"),
         "standing",
         "note",
+        *(("preceding",) if returns else ()),
     )
     if earlier is not None:
         rows = rows.unionByName(_remembered_cycles(earlier), allowMissingColumns=True)
     if heirs is not None:
         rows = rows.join(F.broadcast(heirs.drop("until")), ["cluster", "since"])
+    rows = _with_returns(rows, forgotten=plan.alternative_of_way("gone-brokers") == "forgotten")
     rows = _with_history(checkpointed_if_tiny(rows), exact=plan.smooths_exactly)
     return cycles.in_period_of(rows, plan)
 
@@ -95,16 +108,43 @@ def _counted_usage(plan: AuditPlan) -> Column:
     return percent
 
 
+def _preceding_cycles(made: GoldTables) -> DataFrame:
+    """Return `cluster`, `cycle` and `preceding`, the cycle before it in the same leader's term."""
+    ran = made.get(f"{ALL_DAYS_PREFIX}cycles", made["cycles"])
+    course = Window.partitionBy("cluster", "since").orderBy("cycle")
+    return ran.select("cluster", "cycle", F.lag("cycle").over(course).alias("preceding"))
+
+
+def _with_returns(rows: DataFrame, *, forgotten: bool) -> DataFrame:
+    """Add `returned`, true in the cycle in which a broker is back after a cycle without it, and
+    `back`.
+
+    `back` is the last such cycle if the leader has `forgotten` the broker; otherwise, it is
+    `since`.
+    """
+    course = Window.partitionBy(*TERM).orderBy("cycle", "moment")
+    earlier = F.lag("cycle").over(course)
+    known = F.col("preceding") if "preceding" in rows.columns else F.lit(None).cast("timestamp")
+    given = F.col("back") if "back" in rows.columns else F.lit(None).cast("timestamp")
+    again = F.coalesce((earlier < known) & (earlier < F.col("cycle")), F.lit(False))
+    rows = rows.withColumn("returned", again | F.coalesce(given > F.col("since"), F.lit(False)))
+    back = F.last(F.when(again, F.col("cycle")).otherwise(given), ignorenulls=True)
+    so_far = course.rowsBetween(Window.unboundedPreceding, Window.currentRow)
+    since = F.col("since")
+    return rows.withColumn("back", F.coalesce(back.over(so_far), since) if forgotten else since)
+
+
 def _remembered_cycles(earlier: DataFrame) -> DataFrame:
     """Return a row for each term, in the form of a cycle that precedes the new cycles: the leader's
     memory at the end of the earlier rows.
     """
-    last = F.max_by(F.struct("cycle", "moment", "memory"), F.struct("cycle", "moment"))
+    last = F.max_by(F.struct("cycle", "moment", "memory", "back"), F.struct("cycle", "moment"))
     rows = earlier.groupBy(*TERM).agg(last.alias("last")).select(*TERM, "last.*")
     return rows.select(
         *TERM,
         "cycle",
         F.col("cycle").alias("moment"),
+        "back",
         F.col("memory.after").alias("present"),
         F.lit(0.0).alias("kept"),
         F.col("memory.least").alias("least"),
@@ -124,20 +164,25 @@ def _with_widths(rows: DataFrame) -> DataFrame:
     """Add the column `after width`, the uncertainty of the smoothed usage after each cycle.
 
     The uncertainty is smoothed like the usage itself. In a single cycle, it is the range of the
-    usage over the cycle's moments.
+    usage over the cycle's moments. After a cycle without the broker, nothing is certain, since no
+    document says whether the leader still knows its earlier usage.
     """
-    own = Window.partitionBy(*TERM, "cycle")
+    own = Window.partitionBy(*MEMORY_KEY, "cycle")
     doubt = F.max(F.col("standing").isNotNull()).over(own)
     apart = F.max("present").over(own) - F.min("present").over(own)
     width = F.when(doubt, F.lit(WIDEST_USAGE_RANGE)).otherwise(apart)
     given = F.col("width") if "width" in rows.columns else F.lit(None)
     rows = rows.withColumn("width", F.coalesce(given, width))
-    once = rows.groupBy(*TERM, "cycle").agg(
+    once = rows.groupBy(*MEMORY_KEY, "cycle").agg(
         F.max("width").alias("present"), F.any_value("kept").alias("kept")
     )
+    away = rows.where("returned and preceding is not null")
+    away = away.select(*MEMORY_KEY, F.col("preceding").alias("cycle"))
+    away = away.withColumns({"present": F.lit(WIDEST_USAGE_RANGE), "kept": F.lit(0.0)})
+    once = once.unionByName(away)
     after = usage_after_cycles(once.where("present is not null"))
     after = after.withColumnRenamed("after", "after width")
-    return rows.join(after.hint("shuffle_hash"), [*TERM, "cycle"], "left")
+    return rows.join(after.hint("shuffle_hash"), [*MEMORY_KEY, "cycle"], "left")
 
 
 def _with_history(rows: DataFrame, *, exact: bool) -> DataFrame:
@@ -150,9 +195,9 @@ def _with_history(rows: DataFrame, *, exact: bool) -> DataFrame:
     counts = (F.col("moment") == F.col("cycle")) & F.col("present").isNotNull()
     counts = counts & ~F.coalesce(F.col("standing") == LATE, F.lit(False))
     rows = rows.withColumn("counts", counts)
-    after = usage_after_cycles(rows.where("counts").select(*TERM, "cycle", "present", "kept"))
-    rows = rows.join(after.hint("shuffle_hash"), [*TERM, "cycle"], "left")
-    course = Window.partitionBy(*TERM).orderBy("cycle", "moment")
+    after = usage_after_cycles(rows.where("counts").select(*MEMORY_KEY, "cycle", "present", "kept"))
+    rows = rows.join(after.hint("shuffle_hash"), [*MEMORY_KEY, "cycle"], "left")
+    course = Window.partitionBy(*MEMORY_KEY).orderBy("cycle", "moment")
     so_far = course.rowsBetween(Window.unboundedPreceding, Window.currentRow)
     none = F.lit(None).cast("double")
     told = F.when(F.col("counts"), F.struct("after"))
@@ -167,7 +212,7 @@ def _with_history(rows: DataFrame, *, exact: bool) -> DataFrame:
     rows = rows.withColumn("memory", memory)
     rows = former_leaders.with_memory(rows, usage_after_cycles if exact else None)
     rows = rows.withColumn("earlier", F.lag("memory").over(course))
-    own = Window.partitionBy(*TERM, "cycle").orderBy("moment")
+    own = Window.partitionBy(*MEMORY_KEY, "cycle").orderBy("moment")
     rows = rows.withColumn("earlier", F.first("earlier").over(own))
     kept, present, earlier = F.col("kept"), F.col("present"), F.col("earlier")
     counting = F.coalesce(kept > 0, F.lit(True)) & earlier["least"].isNotNull()
@@ -175,13 +220,16 @@ def _with_history(rows: DataFrame, *, exact: bool) -> DataFrame:
     told = earlier["after"].isNotNull() | kept.isNull()
     used = F.when(counting & told, usage.mix_or_null(before, present, kept)).otherwise(present)
     least, most = (F.when(counting, earlier[name]) for name in ("least", "most"))
-    width = F.when(counting, kept * F.nanvl(earlier["width"], none)).otherwise(F.lit(0.0))
+    returned = F.max("returned").over(Window.partitionBy(*MEMORY_KEY, "cycle"))
+    before_width = F.when(returned, WIDEST_USAGE_RANGE).otherwise(F.nanvl(earlier["width"], none))
+    width = F.when(counting, kept * before_width).otherwise(F.lit(0.0))
     return rows.select(
         "cluster",
         "cycle",
         "moment",
         "broker",
         "since",
+        "back",
         "percent",
         "present",
         counting.alias("observed"),
@@ -205,27 +253,29 @@ def _with_history(rows: DataFrame, *, exact: bool) -> DataFrame:
 
 
 def usage_after_cycles(rows: DataFrame) -> DataFrame:
-    """Return the smoothed usage after each cycle of each term, in the column `after`.
+    """Return the smoothed usage after each cycle of each leader's memory, in the column `after`.
 
     It is `UNKNOWN` if the share of earlier usage is unknown.
     """
-    nth = F.row_number().over(Window.partitionBy(*TERM).orderBy("cycle")) - 1
+    nth = F.row_number().over(Window.partitionBy(*MEMORY_KEY).orderBy("cycle")) - 1
     rows = rows.withColumn("block", F.floor(nth / BLOCK).cast("int"))
     items = F.array_sort(F.collect_list(F.struct("cycle", "present", "kept"))).alias("items")
-    blocks = rows.groupBy(*TERM, "block").agg(items).withColumn("map", _block_map(F.col("items")))
-    whole = blocks.groupBy(*TERM).agg(
+    blocks = (
+        rows.groupBy(*MEMORY_KEY, "block").agg(items).withColumn("map", _block_map(F.col("items")))
+    )
+    whole = blocks.groupBy(*MEMORY_KEY).agg(
         F.array_sort(F.collect_list(F.struct("block", "map", "items"))).alias("blocks")
     )
     maps = F.transform("blocks", lambda block: block["map"])
     starts = F.aggregate(maps, _empty_course(F.lit(None).cast("double")), _advance_block)["each"]
     paired = F.arrays_zip(F.col("blocks").alias("block"), starts.alias("start"))
-    each = whole.select(*TERM, F.inline(paired))
+    each = whole.select(*MEMORY_KEY, F.inline(paired))
     within = F.aggregate(F.col("block.items"), _empty_course(F.col("start")), _advance_cycle)[
         "each"
     ]
     cycle = F.col("block.items.cycle")
     told = F.arrays_zip(cycle.alias("cycle"), within.alias("after"))
-    return each.select(*TERM, F.inline(told))
+    return each.select(*MEMORY_KEY, F.inline(told))
 
 
 def _block_map(items: Column) -> Column:

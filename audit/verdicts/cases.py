@@ -196,7 +196,8 @@ def _usage_histories(table: DataFrame) -> DataFrame:
 
     Usages of the same day are listed. Earlier usages are combined into one number.
     """
-    earlier = Window.partitionBy("cluster", "broker", "since", F.to_date("cycle")).orderBy("cycle")
+    memory = ("cluster", "broker", "since", "back")
+    earlier = Window.partitionBy(*memory, F.to_date("cycle")).orderBy("cycle")
     few = earlier.rowsBetween(-MAX_LISTED_USAGES, -1)
     first = F.first("before").over(few)
     presents = F.collect_list("present").over(few)
