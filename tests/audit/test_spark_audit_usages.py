@@ -19,7 +19,8 @@ assert audit_session
 
 START = datetime(2026, 11, 20, tzinfo=UTC)
 ROWS = (
-    "cluster string, broker string, since timestamp, cycle timestamp, present double, kept double"
+    "cluster string, broker string, since timestamp, back timestamp, cycle timestamp, "
+    "present double, kept double"
 )
 
 
@@ -55,7 +56,7 @@ def test_history_is_carried_over_blocks_of_cycles(spark, length):
         expected[name] = by_hand(items)
         for nth, (present, kept) in enumerate(items):
             cycle = START + timedelta(minutes=nth)
-            rows.append(("c", name, START, cycle, present, kept))
+            rows.append(("c", name, START, START, cycle, present, kept))
     random.shuffle(rows)
     found = usage_after_cycles(spark.session.createDataFrame(rows, ROWS)).orderBy("broker", "cycle")
     carried = {name: [] for name in COURSES}
@@ -146,6 +147,42 @@ def test_a_leader_goes_on_from_what_it_remembers(recorded, number):
     earlier = table(whole).where(f"cycle < '{since.isoformat()}'")
     later = usages(silver, {**made, NAME: earlier}, replace(plan, since=since))
     assert known(later) == known(whole.where(f"cycle >= '{since.isoformat()}'"))
+
+
+BACK = (START + EVERY * 3).replace(tzinfo=None)
+"""The cycle in which a broker is back, as Spark returns it."""
+
+
+def without(made, broker, number):
+    """Return the tables, with last reports that lack a broker in one cycle."""
+    gone = f"broker = '{broker}' and cycle = '{(START + EVERY * number).isoformat()}'"
+    return {**made, "last_reports": made["last_reports"].where(f"not ({gone})")}
+
+
+@pytest.mark.parametrize("number", [3, 4])
+def test_a_leader_forgets_a_broker_that_was_away(recorded, number):
+    """The broker is away in the third cycle; the audit continues from the next or a later one."""
+    silver, made = recorded[0], without(recorded[1], "b", 2)
+    plan, since = AuditPlan.of("released-4.2"), START + EVERY * number
+    whole = usages(silver, made, plan)
+    returned = whole.where("back > since").select("broker", "cycle", "before", "back").collect()
+    assert {(row["broker"], row["back"]) for row in returned} == {("b", BACK)}
+    assert all((row["before"] is None) == (row["cycle"] == row["back"]) for row in returned)
+    earlier = table(whole).where(f"cycle < '{since.isoformat()}'")
+    later = usages(silver, {**made, NAME: earlier}, replace(plan, since=since))
+    assert known(later) == known(whole.where(f"cycle >= '{since.isoformat()}'"))
+
+
+@pytest.mark.parametrize("profile", ["documented-4.2", "released-2.10"])
+def test_documents_and_former_releases_keep_what_was_known_of_it(recorded, profile):
+    silver, made = recorded[0], without(recorded[1], "b", 2)
+    rows = usages(silver, made, AuditPlan.of(profile)).where("broker = 'b' and moment = cycle")
+    found = {row["cycle"]: row for row in rows.collect()}
+    back = found[BACK]
+    assert back["back"] == back["since"]
+    assert back["before"] is not None
+    if profile == "documented-4.2":
+        assert back["upper"] - back["used"] == pytest.approx(0.5 * 100)
 
 
 def test_what_is_remembered_counts(recorded):
