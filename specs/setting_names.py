@@ -54,11 +54,31 @@ def why_unknown(name: str, version: str | None = None) -> str | None:
         return None
     if name in current_names():
         return f"its name is now {current_names()[name]}"
-    near = get_close_matches(name.lower(), spellings(), n=1, cutoff=MIN_SIMILARITY)
-    longer = [one for one in spellings() if one.startswith(name.lower())]
-    if near := near or (longer if len(longer) == 1 and len(name) >= LONG_NAME else []):
-        return f"there is no such setting; the most similar name is {spellings()[near[0]]}"
+    if near := _similar_name(name, version):
+        missing = why_unknown(near, version) if version is not None else None
+        but = f", but {missing}" if missing else ""
+        return f"there is no such setting; the most similar name is {near}{but}"
     return "there is no such setting" if ABOUT_BALANCING.search(name) else ""
+
+
+def _similar_name(name: str, version: str | None) -> str | None:
+    """Return the known name that a name resembles or begins, if possible one that `version` has;
+    None if it resembles none.
+    """
+    for known in (_names_in(version), spellings()):
+        near = get_close_matches(name.lower(), known, n=1, cutoff=MIN_SIMILARITY)
+        longer = [one for one in known if one.startswith(name.lower())]
+        if near := near or (longer if len(longer) == 1 and len(name) >= LONG_NAME else []):
+            return known[near[0]]
+    return None
+
+
+@cache
+def _names_in(version: str | None) -> Mapping[str, str]:
+    """Return those of `spellings` that a version knows; all if it is None."""
+    return {
+        lower: name for lower, name in spellings().items() if why_unknown(name, version) is None
+    }
 
 
 def deprecation_text(name: str, version: str) -> str:

@@ -7,6 +7,7 @@ called neither by a class of the manager nor by a class that all managers share.
 import pytest
 from pulsar_conformance.conformance.cases.settings_files import read_settings
 from pulsar_conformance.specs.broker import broker_settings
+from pulsar_conformance.specs.setting_names import why_unknown
 from standins.broker_settings import other_value
 
 CLASSES = {
@@ -161,3 +162,16 @@ def test_a_plug_in_and_the_classes_of_pulsar_are_no_mistakes(tmp_path):
     for name in ("com.acme.Shedder", f"{IMPL}AvgShedder", f"{IMPL}UniformLoadShedder"):
         file.write_text(f"{SHEDDER}={name}\n")
         assert read_settings(file, "4.2.4").without_effect() == []
+
+
+def test_the_nearest_name_is_one_of_the_release_or_said_not_to_be():
+    """4.2.4 and no earlier release of these has loadBalancerSheddingExcludedNamespaces."""
+    misspelt, near = (
+        "loadBalancerSheddingExludedNamespaces",
+        "loadBalancerSheddingExcludedNamespaces",
+    )
+    assert why_unknown(misspelt, "4.2.4").endswith(f"the most similar name is {near}")
+    told = why_unknown(misspelt, "3.0.7")
+    assert f"the most similar name is {near}, but Pulsar 3.0.7 has no such setting" in told
+    widths = ("loadBalancerBandwidthInResourceWeigt", "loadBalancerBandwithInResourceWeight")
+    assert why_unknown(widths[0], "3.0.7").endswith(f"the most similar name is {widths[1]}")
