@@ -24,7 +24,11 @@ from pulsar_conformance.audit.tables.last_reports import RHYTHM_INTERVALS, SILEN
 from pulsar_conformance.audit.verdicts import cases, extensible, transfers
 from pulsar_conformance.audit.verdicts.arithmetic import arithmetic_lines, difference_from_recorded
 from pulsar_conformance.audit.verdicts.moves import moment_before_move
-from pulsar_conformance.audit.verdicts.verdict_lines import judging_rules_text, verdict_lines
+from pulsar_conformance.audit.verdicts.verdict_lines import (
+    assumption_lines,
+    judging_rules_text,
+    verdict_lines,
+)
 from pulsar_conformance.conformance.cases.load_reports import TOP
 from pulsar_conformance.conformance.cases.setting_types import Entry
 from pulsar_conformance.conformance.cases.settings import read_entries
@@ -352,6 +356,7 @@ def _arithmetic_lines(
     elif not row["itself"]:
         why = "no report precedes the cycle" if recorded else "the cycle itself is not recorded"
         yield f"  computed from what was known at {row['time']}, since {why}"
+    yield from assumption_lines(tables["broker_usage"].where(this), row["moment"])
     saved = json.loads(row["case"])
     if saved["case"].get("recentlyUnloaded"):
         yield f"  the minutes since an unload are counted up to {row['time']}"

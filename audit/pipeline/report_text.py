@@ -10,6 +10,7 @@ from pulsar_conformance import specs
 from pulsar_conformance.adapters.protocol import json_text
 from pulsar_conformance.adapters.spark.shedding import documented_strategies
 from pulsar_conformance.adapters.spark.threshold import MIN_THROUGHPUT
+from pulsar_conformance.audit.input.parsing import SHEDDING
 from pulsar_conformance.audit.pipeline.plan import AuditPlan
 from pulsar_conformance.audit.pipeline.summary import (
     ALLOWED,
@@ -46,8 +47,7 @@ def report_lines(found: Json, faults: list[Json], cases: str) -> Iterator[str]:
     yield from _input_lines(found["lines"])
     yield from _period_lines(found["from"], found["to"])
     unloads = found["unloads"]
-    ran = counted(found["cycles"], "shedding cycle")
-    yield f"{counted(found['clusters'], 'cluster')}, {ran}"
+    yield ", ".join((counted(found["clusters"], "cluster"), *_cycle_counts(found)))
     broken = unloads["in_violation"]
     yield f"{counted(unloads['recorded'], 'unload')}, {broken} of them in cycles that break a rule"
     yield from _cause_lines(unloads)
@@ -74,6 +74,16 @@ def report_lines(found: Json, faults: list[Json], cases: str) -> Iterator[str]:
         yield from ("", *case_file_lines(dict.fromkeys(one["rule"] for one in faults), cases))
     yield ""
     yield overall_verdict(found)
+
+
+def _cycle_counts(found: Json) -> Iterator[str]:
+    """Yield the number of shedding cycles, and that of cycles with transfers by TransferShedder,
+    which are known only by their unloads.
+    """
+    if found["cycles"] or not found["transfers"]:
+        yield counted(found["cycles"], "shedding cycle")
+    if found["transfers"]:
+        yield f"{counted(found['transfers'], 'shedding cycle')} known by unloads"
 
 
 def _period_lines(since: str | None, until: str | None) -> Iterator[str]:
@@ -127,7 +137,11 @@ def _missing_setting_text(missing: Json) -> str:
 def _cause_lines(unloads: Json) -> Iterator[str]:
     """Yield the number of unloads by cause, and sentences about unloads of uncertain cause."""
     for cause, count in unloads["causes"].items():
-        yield f"  {count:>8}  {cause}"
+        uncertain = unloads["uncertain"].get(cause, 0)
+        either = "perhaps shedding" if cause == SHEDDING else f"{cause} or shedding"
+        for number, name in ((count - uncertain, cause), (uncertain, either)):
+            if number:
+                yield f"  {number:>8}  {name}"
     every, uncertain, unlike = (unloads[name] for name in ("recorded", "open", "unchosen"))
     if uncertain:
         one = uncertain == 1

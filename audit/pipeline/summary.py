@@ -70,10 +70,12 @@ def audit_summary(tables: Tables, plan: AuditPlan) -> Json:
         **found["clusters"][0],
         **known,
         "cycles_judged": found["judged"][0]["cycles"],
+        "transfers": found["transfers"][0]["cycles"],
         "unloads": {
             "recorded": sum(row["count"] for row in causes),
             "causes": _by_name(causes, "cause", "count"),
             "open": sum(row["open"] for row in causes),
+            "uncertain": {cause: n for cause, n in _by_name(causes, "cause", "open").items() if n},
             "unchosen": found["unchosen"][0]["count"],
             **unloads,
         },
@@ -130,9 +132,10 @@ def _count_frames(tables: Tables, changes: DataFrame, plan: AuditPlan) -> Mappin
             F.count(F.lit(1)).alias("read"), F.count_if("used").alias("used")
         ),
         "quarantined": tables["quarantine"].groupBy("reason").agg(count),
-        "unloads": _judged_unloads(went, verdicts),
+        "unloads": judged_unloads(went, verdicts),
         "causes": each.groupBy("cause").agg(count, F.count_if("open").alias("open")),
         "judged": at_cycles.agg(F.countDistinct("cluster", "cycle").alias("cycles")),
+        "transfers": _transfers(verdicts).agg(F.count(F.lit(1)).alias("cycles")),
         "known": first.agg(F.countDistinct("cluster", "cycle").alias("cycles")),
         "clusters": first.select("cluster")
         .union(went.select("cluster"))
@@ -157,14 +160,34 @@ def _names_of_settings() -> Column:
     return F.array_sort(F.array_distinct(each)).alias("names")
 
 
-def _judged_unloads(went: DataFrame, verdicts: DataFrame) -> DataFrame:
+def _transfers(verdicts: DataFrame) -> DataFrame:
+    """Return the times of the cycles of TransferShedder that are judged, each once per cluster."""
+    judged = verdicts.where(F.col("rule").isin(*transfers.TRANSFER_JUDGES))
+    return judged.select("cluster", "cycle").distinct()
+
+
+def _with_transfers(went: DataFrame, verdicts: DataFrame) -> DataFrame:
+    """Give unloads without a cycle the time of the last transfer up to then, if there is one."""
+    turn = F.col("cycle").alias("turn")
+    marks = _transfers(verdicts).select("cluster", F.col("cycle").alias("at"), turn)
+    rows = went.unionByName(marks, allowMissingColumns=True)
+    course = (
+        Window.partitionBy("cluster")
+        .orderBy("at")
+        .rangeBetween(Window.unboundedPreceding, Window.currentRow)
+    )
+    rows = rows.withColumn("last", F.max("turn").over(course)).where("turn is null")
+    return rows.withColumn("cycle", F.coalesce("cycle", "last")).drop("turn", "last")
+
+
+def judged_unloads(went: DataFrame, verdicts: DataFrame) -> DataFrame:
     """Return two numbers of unloads that shedding caused or may have caused.
 
     `allowed` is their number in cycles in which all verdicts are `allowed`, and `in_violation` is
-    their number in cycles with a violation.
+    their number in cycles with a violation. Unloads by TransferShedder count in their transfer.
     """
     shed = (F.col("cause") == SHEDDING) | F.col("open")
-    done = went.where(shed).select(*UNLOADING).distinct()
+    done = _with_transfers(went.where(shed), verdicts).select(*UNLOADING).distinct()
     faults = verdicts.where(F.col("verdict") != ALLOWED).groupBy("cluster", "cycle")
     faults = faults.agg(F.max(F.col("verdict") == VIOLATED).alias("violated"))
     marked = done.join(faults, ["cluster", "cycle"], "left")

@@ -1,13 +1,31 @@
-"""The verdicts on one cycle, as text."""
+"""The verdicts on one cycle, and what is assumed about its brokers, as text."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from pulsar_conformance.audit.tables.formatting import precise_utc
+from pulsar_conformance.audit.tables.last_reports import LATE, LOST, PERHAPS
+from pulsar_conformance.audit.tables.last_reports import UNKNOWN as UNKNOWN_CONTENT
 from pulsar_conformance.specs.text import paragraph
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
+
+ASSUMED = {
+    PERHAPS: "counts a broker that may be down",
+    LATE: "leaves out a broker that may be up",
+    UNKNOWN_CONTENT: "counts a broker by a former report",
+    LOST: "leaves out a broker of unknown load",
+}
+"""Texts on what the arithmetic assumes about a broker, by its `standing`."""
+
+
+def assumption_lines(usages: DataFrame, moment: str) -> Iterator[str]:
+    """Yield what the arithmetic of a moment assumes about brokers that may count or not."""
+    at = F.col("moment") == F.lit(moment).cast("timestamp")
+    rows = usages.where(at & F.col("standing").isNotNull()).orderBy("broker")
+    for standing, note in rows.select("standing", "note").collect():
+        yield from paragraph(f"this arithmetic {ASSUMED[standing]}, {note}", 4, "  ")
 
 
 def judging_rules_text(verdicts: DataFrame) -> str:

@@ -5,21 +5,26 @@ import pytest
 pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
 
 from contextlib import nullcontext
+from datetime import datetime, timedelta
 from types import SimpleNamespace
 
 from pulsar_conformance import specs
 from pulsar_conformance.adapters.spark import session
 from pulsar_conformance.adapters.spark.session import last_cause
 from pulsar_conformance.audit.input.paths import AuditError
-from pulsar_conformance.audit.pipeline import report
+from pulsar_conformance.audit.pipeline import report, summary
 from pulsar_conformance.audit.pipeline.plan import AuditPlan
 from pulsar_conformance.audit.pipeline.report import check_profile_has_rules
 from pulsar_conformance.audit.pipeline.report_text import case_file_lines, report_lines
+from pulsar_conformance.audit.verdicts.verdict_lines import assumption_lines
 from pulsar_conformance.audit.verdicts.verdicts import rules_of
 from pulsar_conformance.conformance.commands.main import main
 from pyspark.errors import AnalysisException
+from standins.sparks import spark
 
 pytestmark = pytest.mark.spark
+
+assert spark
 
 EMPTY = {"cycles": 0, "wrong": 0, "rules": {}, "lines": {"read": 2, "used": 2, "quarantined": {}}}
 NOTHING = {
@@ -103,6 +108,7 @@ FOUND = {
     "clusters": 1,
     "cycles": 3,
     "cycles_judged": 3,
+    "transfers": 0,
     "splits": 0,
     "leaders": {"count": 0, "first": []},
     "wrong": 0,
@@ -132,13 +138,79 @@ def test_unloads_of_uncertain_cause_are_told_in_sentences_below_the_counts(
     count, uncertain, unlike
 ):
     unloads = {"recorded": 4, "in_violation": 0, "causes": {"shedding": 3, "unknown": 1}}
-    unloads |= {"open": count, "unchosen": count}
+    unloads |= {"open": count, "unchosen": count, "uncertain": {"shedding": count}}
     lines = list(report_lines({**FOUND, "unloads": unloads}, [], "out/cases"))
     at = lines.index("         1  unknown")
     told = " ".join(" ".join(lines[at + 1 :]).split())
+    assert f"         {count}  perhaps shedding" in lines[:at]
     assert told.startswith(uncertain)
     assert unlike in told
     assert not any(line.split("  ")[-1].startswith("of these") for line in lines)
+
+
+def test_causes_that_may_also_be_shedding_are_counted_as_such():
+    unloads = {"recorded": 20, "in_violation": 0, "causes": {"shutdown": 14, "unknown": 6}}
+    unloads |= {"open": 18, "unchosen": 0, "uncertain": {"shutdown": 12, "unknown": 6}}
+    lines = list(report_lines({**FOUND, "unloads": unloads}, [], "out/cases"))
+    at = lines.index("         2  shutdown")
+    assert lines[at + 1 : at + 3] == [
+        "        12  shutdown or shedding",
+        "         6  unknown or shedding",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("cycles", "transfers", "told"),
+    [
+        (3, 0, "1 cluster, 3 shedding cycles"),
+        (0, 2, "1 cluster, 2 shedding cycles known by unloads"),
+        (3, 1, "1 cluster, 3 shedding cycles, 1 shedding cycle known by unloads"),
+    ],
+)
+def test_transfers_are_counted_as_cycles_that_are_known_by_their_unloads(cycles, transfers, told):
+    unloads = {"recorded": 0, "in_violation": 0, "causes": {}, "open": 0, "unchosen": 0}
+    found = {**FOUND, "unloads": {**unloads, "uncertain": {}}, "cycles": cycles}
+    assert told in list(report_lines({**found, "transfers": transfers}, [], "out/cases"))
+
+
+def test_unloads_by_transfers_count_in_the_cycle_known_by_its_first_unload(spark):
+    def at(minute, second=0):
+        return datetime(2026, 11, 12, 0, minute, second)
+
+    cycle = "cluster string, cycle timestamp"
+    went = [("c", None, "p1", f"b{nth}", when) for nth, when in enumerate(map(at, (1, 5, 9)))]
+    went.insert(1, ("c", None, "p1", "b9", at(1, 2)))
+    unloads = spark.session.createDataFrame(
+        [(*one, "shedding", False) for one in went],
+        f"{cycle}, broker string, bundle string, at timestamp, cause string, open boolean",
+    )
+    judged = [
+        ("c", at(1), "TRANSFER-02", "violated"),
+        ("c", at(1), "TRANSFER-08", "allowed"),
+        ("c", at(5), "TRANSFER-08", "allowed"),
+        ("c", at(9), "TRANSFER-02", "undecided"),
+    ]
+    verdicts = spark.session.createDataFrame(judged, f"{cycle}, rule string, verdict string")
+    (row,) = summary.judged_unloads(unloads, verdicts).collect()
+    assert row.asDict() == {"allowed": 1, "in_violation": 2}
+
+
+def test_the_arithmetic_says_what_it_assumes_about_brokers(spark):
+    when = datetime(2026, 11, 12)
+    rows = [
+        (when, "b1", "perhaps", "b1: another broker leads in its place"),
+        (when, "b2", "late", "b2: its last report is older than the longest interval"),
+        (when, "b3", None, None),
+        (when + timedelta(minutes=5), "b4", "perhaps", "b4: its shutdown is recorded"),
+    ]
+    types = "moment timestamp, broker string, standing string, note string"
+    usages = spark.session.createDataFrame(rows, types)
+    text = " ".join(" ".join(assumption_lines(usages, "2026-11-12T00:00:00Z")).split())
+    assert text == (
+        "this arithmetic counts a broker that may be down, b1: another broker leads in its place "
+        "this arithmetic leaves out a broker that may be up, b2: its last report is older than the "
+        "longest interval"
+    )
 
 
 @pytest.mark.parametrize(
@@ -152,7 +224,14 @@ def test_unloads_of_uncertain_cause_are_told_in_sentences_below_the_counts(
     ],
 )
 def test_a_strategy_is_described_by_the_documents_that_do(strategy, profile, told):
-    unloads = {"recorded": 0, "in_violation": 0, "causes": {}, "open": 0, "unchosen": 0}
+    unloads = {
+        "recorded": 0,
+        "in_violation": 0,
+        "causes": {},
+        "open": 0,
+        "unchosen": 0,
+        "uncertain": {},
+    }
     found = {**FOUND, "unloads": unloads, "profile": profile, "unknown_strategies": {strategy: 2}}
     text = " ".join(" ".join(report_lines(found, [], "out/cases")).split())
     assert f"{strategy}, 2 shedding cycles: " in text
@@ -162,7 +241,14 @@ def test_a_strategy_is_described_by_the_documents_that_do(strategy, profile, tol
 def test_of_many_faults_of_a_rule_the_report_tells_how_many_more_there_are():
     one = {"rule": "SHED-02", "verdict": "violated", "cluster": "eu", "cycle": "2026-11-20"}
     one |= {"evidence": "b1 shed a", "follows": None, "independent": 5}
-    unloads = {"recorded": 0, "in_violation": 0, "causes": {}, "open": 0, "unchosen": 0}
+    unloads = {
+        "recorded": 0,
+        "in_violation": 0,
+        "causes": {},
+        "open": 0,
+        "unchosen": 0,
+        "uncertain": {},
+    }
     for shown, more in ((3, "and 2 further faults of SHED-02"), (5, "")):
         faults = [{**one, "nth": place + 1} for place in range(shown)]
         found = {**FOUND, "unloads": unloads, "profile": "documented-4.2"}
@@ -174,7 +260,14 @@ def test_of_many_faults_of_a_rule_the_report_tells_how_many_more_there_are():
 def test_a_comparison_of_settings_says_how_the_release_differs_from_what_it_computes():
     numbers = {"bundles": 1, "cycles": 1, "brokers": 1, "bytes_per_second": 1e6}
     asked = {"recorded": numbers, "asked": numbers, "both": 1, "only_asked": 0}
-    unloads = {"recorded": 0, "in_violation": 0, "causes": {}, "open": 0, "unchosen": 0}
+    unloads = {
+        "recorded": 0,
+        "in_violation": 0,
+        "causes": {},
+        "open": 0,
+        "unchosen": 0,
+        "uncertain": {},
+    }
     found = {**FOUND, "unloads": unloads, "asked": asked}
 
     def told(profile):
