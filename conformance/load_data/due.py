@@ -97,8 +97,7 @@ class LoadChange:
     def surely_changed(self) -> dict[str, bool]:
         """For each documented measure, true if its change certainly exceeds the threshold.
 
-        The change of usage certainly exceeds the threshold only if it does so both in percentage
-        points and in percent, and both with weights and without.
+        Usage must exceed it in percentage points and in percent, with weights and without.
         """
         before, now = (one.rates for one in self._brokers)
         unweighted = dict.fromkeys(RESOURCES, Fraction(1))

@@ -9,7 +9,6 @@ from pulsar_conformance.reference.anti_affinity import Spread
 from pulsar_conformance.reference.cluster import average_of
 from pulsar_conformance.reference.context import Answer, Case, Context
 from pulsar_conformance.reference.derivation import Derivation, Step
-from pulsar_conformance.reference.isolation_steps import isolation_steps
 from pulsar_conformance.reference.numbers import messages, plain
 from pulsar_conformance.reference.placement import (
     AVERAGE_SHEDDER,
@@ -61,6 +60,8 @@ def broker(context: Context, case: Case) -> Derivation:
     chosen = select(context, {**case, "candidates": found.spread.best})
 
     def explain() -> Iterator[Step]:
+        from pulsar_conformance.reference.isolation_steps import isolation_steps  # used only here
+
         yield from isolation_steps(found)
         yield Step("may take it", ", ".join(found.permitted) or "no broker")
         yield from _spread(found.spread)
