@@ -356,7 +356,7 @@ def _arithmetic_lines(
     elif not row["itself"]:
         why = "no report precedes the cycle" if recorded else "the cycle itself is not recorded"
         yield f"  computed from what was known at {row['time']}, since {why}"
-    yield from assumption_lines(tables["broker_usage"].where(this), row["moment"])
+    yield from assumption_lines(tables["broker_usage"].where(this), row["time"])
     saved = json.loads(row["case"])
     if saved["case"].get("recentlyUnloaded"):
         yield f"  the minutes since an unload are counted up to {row['time']}"
