@@ -1,8 +1,9 @@
 """The end of a grace period: what counts as its beginning, and what is said about it.
 
-Three clusters under OverloadShedder are judged by the reading in which every unload starts the
-grace period of 30 minutes. In each, b1 unloads bundle 3 at about 5:00. b2 takes it, and sheds it in
-the cycle of 35:00, in which b2 is at 90 %: 10 % of its 60 MB/s have to go, and 3 is the heaviest.
+Three clusters under OverloadShedder are judged by the readings in which every unload starts the
+grace period of 30 minutes, whose last moment belongs to it. In each, b1 unloads bundle 3 at about
+5:00. b2 takes it, and sheds it in the cycle of 35:00, in which b2 is at 90 %: 10 % of its 60 MB/s
+have to go, and 3 is the heaviest.
 """
 
 import json
@@ -60,6 +61,7 @@ def asked(spark, tmp_path_factory):
     (folder / "history.json").write_text("\n".join(every) + "\n")
     words = ["audit", "--input", str(folder / "history.json"), "--output", str(folder / "out")]
     words += ["--spark", CORES, "--judge-by", "documented-3.0", "--reading", "grace-starts=unload"]
+    words += ["--reading", "grace-edge=blocked"]
     assert main([*words, "--json", str(folder / "found.json")]) == 1
     return words, folder
 

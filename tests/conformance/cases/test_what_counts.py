@@ -85,7 +85,7 @@ def test_a_file_of_a_broker_may_leave_all_of_load_balancing_to_the_defaults(told
     status, out = told(text, "--release", "4.0.7", name=name)
     assert status == 0
     assert "nothing that is set is in force; the defaults are those of Pulsar 4.0.7" in out
-    others = "not listed: 1 name of no setting of load balancing" in out
+    others = "not listed: 1 name of no balancing setting" in out
     assert others != text.startswith("#")
 
 
