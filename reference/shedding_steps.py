@@ -14,8 +14,8 @@ from pulsar_conformance.specs.text import enumerated
 Stays = Callable[[str, Rate], str]
 """Function that returns why a bundle that may move stays, given the traffic shed so far."""
 
-TIE = "it carries as much as"
-"""Text that says of a bundle that stays that an equal one goes, which no document prefers."""
+TIE = "carries as much and comes first by name"
+"""Text on a bundle that goes in place of an equal one, which no document demands."""
 
 EXCLUDED_TEXT = f"its namespace is excluded ({EXCLUDED})"
 """The reason why a bundle of an excluded namespace stays. [SHED-17]"""
@@ -46,7 +46,7 @@ def bundle_steps(
             yield Step("stays", f"{carrying}, {last_unload_text(cycle, bundle, moved)}")
         else:
             equal = last_of.get(cycle.traffic(bundle))
-            tie = f"; {TIE} {equal}, and the first by name goes" if equal else ""
+            tie = f"; {equal} {TIE}" if equal else ""
             yield Step("stays", f"{carrying}, {stays(bundle, carried)}{tie}")
 
 

@@ -29,6 +29,7 @@ from pulsar_conformance.conformance.shedding.operations import SHED
 from pulsar_conformance.reference import Derivation, Model, Step
 from pulsar_conformance.reference.averages import WINDOWS
 from pulsar_conformance.reference.cluster import RATE_FIELDS
+from pulsar_conformance.reference.shedding_steps import TIE
 from pulsar_conformance.reference.undocumented_steps import MAY_GO
 from pulsar_conformance.specs.setting_names import why_unknown
 from pulsar_conformance.specs.text import columns, paragraph
@@ -229,7 +230,8 @@ def shorten_stays(steps: Sequence[Step]) -> Iterator[Step]:
             continue
         yield from each[:NEARLY_MOVED]
         rest = each[NEARLY_MOVED:]
-        reasons = dict.fromkeys(step.text.rpartition(", ")[2] for step in rest)
+        parts = (part for step in rest for part in step.text.rpartition(", ")[2].split("; "))
+        reasons = dict.fromkeys(part for part in parts if not part.endswith(TIE))
         yield Step(label, f"{len(rest)} more bundles, {'; '.join(reasons)} (--all lists each)")
 
 
