@@ -235,7 +235,8 @@ def publish(session: nox.Session) -> None:
     """Rebuild reports/published: all of it, or the reports named after --; needs Maven.
 
     There are reports about the model, every release, and every `cluster:VERSION`; reports on
-    `OTHER_RELEASES` are in a folder of their own.
+    `OTHER_RELEASES` are in a folder of their own. Saved cases are deleted before each run: they
+    would be asked first, so that a report would depend on the runs before it.
     """
     profiles = {**OTHER_RELEASES, **RELEASES}
     running = [f"cluster:{version}" for version in CLUSTER_RELEASES]
@@ -255,6 +256,7 @@ def publish(session: nox.Session) -> None:
         fewer = ["--examples", "5"] if kind == "cluster" else []
         judge = ["--adapter", adapter, "--judge-by", profiles.get(version, PROFILES[0])]
         words = [*judge, *fewer, "--out", out, *known]
+        shutil.rmtree(Path(".conformance", "cases"), ignore_errors=True)
         session.run("pulsar-conformance", "run", *words, success_codes=[0, 1])
         about = [*project, "--mode", MODES[kind], "--contact", f"the maintainers of {PACKAGE}"]
         about += ["--to", f"reports/published{'/others' if alone else ''}"]

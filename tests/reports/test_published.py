@@ -64,12 +64,12 @@ def stranger(report):
 FORGED = {
     "a verdict left out": (
         dropped,
-        f"it has no verdict on {RULE}, which documented-3.0, version 7",
+        f"it has no verdict on {RULE}, which documented-3.0, version 9",
     ),
     "a verdict twice": (twice, f"it judges {RULE} more than once"),
     "a rule that is none": (
         stranger,
-        "it judges OVERLOAD-99, which documented-3.0, version 7 does",
+        "it judges OVERLOAD-99, which documented-3.0, version 9 does",
     ),
     "another level": (
         lambda report: line_of(report).update(level="may"),
@@ -89,7 +89,7 @@ FORGED = {
     ),
     "another requirement set": (
         lambda report: report["requirements"].update(checksum="sha256:" + "0" * 64),
-        "its checksum of the requirements differs from that of documented-3.0, version 7",
+        "its checksum of the requirements differs from that of documented-3.0, version 9",
     ),
     "a version that there is not": (
         lambda report: report["requirements"].update(version=99),
@@ -313,7 +313,7 @@ def test_a_summary_lists_what_does_not_hold(report, tmp_path, capsys):
     file.write_text(json.dumps(report))
     assert main(["report", "summary", str(file)]) == 0
     said = capsys.readouterr().out
-    assert said.startswith("## reference 0.1.0 by documented-3.0, version 7 of the requirements\n")
+    assert said.startswith("## reference 0.1.0 by documented-3.0, version 9 of the requirements\n")
     assert " breaks 1 of " in said
     assert "listed as known." in said
     assert "deviation | it waits \\| for a release |" in said
