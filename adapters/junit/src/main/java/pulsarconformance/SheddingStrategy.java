@@ -13,6 +13,7 @@ import java.util.Collection;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.function.Supplier;
@@ -23,7 +24,8 @@ import java.util.function.UnaryOperator;
  *
  * <p>Only the strategy is asked; each question gets a new object. Pulsar's own classes come from the class path
  * of the tests. As in {@code ModularLoadManagerImpl}, the strategy is not asked if shedding is switched off or
- * there is a single broker, and unloads before the grace period are forgotten. As the last statistics of a
+ * there is a single broker, unloads before the grace period are forgotten, and bundles of excluded namespaces
+ * that the strategy chooses stay. As the last statistics of a
  * bundle, a report has the bundle's short-term average and one topic. Questions about usage in earlier cycles
  * are skipped.
  */
@@ -34,6 +36,7 @@ public final class SheddingStrategy implements UnaryOperator<JsonNode> {
     private static final String CONFIGURATION = "org.apache.pulsar.broker.ServiceConfiguration";
     private static final String DATA = "org.apache.pulsar.policies.data.loadbalancer.";
     private static final String ENABLED = "loadBalancerSheddingEnabled";
+    private static final String EXCLUDED = "loadBalancerSheddingExcludedNamespaces";
     private static final String GRACE = "loadBalancerSheddingGracePeriodMinutes";
     private static final int SHORT_TERM = 10;
     private static final int LONG_TERM = 1000;
@@ -63,9 +66,16 @@ public final class SheddingStrategy implements UnaryOperator<JsonNode> {
         if (!asked.at("/settings/" + ENABLED).asBoolean(true) || asked.get("brokers").size() < 2) {
             return answer;
         }
-        unloads(asked).forEach((broker, bundles) -> ((Collection<?>) bundles)
+        List<String> excluded =
+                List.of(asked.at("/settings/" + EXCLUDED).asText("").strip().split("\\s*,\\s*"));
+        unloads(asked).forEach((broker, bundles) -> ((Collection<?>) bundles).stream()
+                .filter(bundle -> !excluded.contains(namespace((String) bundle)))
                 .forEach(bundle -> unload.addObject().put("broker", (String) broker).put("bundle", (String) bundle)));
         return answer;
+    }
+
+    private static String namespace(String bundle) {
+        return bundle.substring(0, bundle.lastIndexOf('/'));
     }
 
     private Map<?, ?> unloads(JsonNode asked) {
@@ -167,6 +177,9 @@ public final class SheddingStrategy implements UnaryOperator<JsonNode> {
     private static Object settings(Class<?> configuration, JsonNode asked) throws ReflectiveOperationException {
         Object settings = configuration.getConstructor().newInstance();
         for (Map.Entry<String, JsonNode> one : asked.get("settings").properties()) {
+            if (one.getKey().equals(EXCLUDED)) {
+                continue;
+            }
             Field field = configuration.getDeclaredField(one.getKey());
             field.setAccessible(true);
             field.set(settings, JSON.convertValue(one.getValue(), field.getType()));
