@@ -123,7 +123,7 @@ def test_a_bundle_of_two_reports_is_worked_out_for_each_owner(audited):
         told = audited.about("127.0.0.1:35921")
         assert "bundles in the last reports of several brokers" in told
         assert told.count("shed.select:") == 2
-        assert "127.0.0.1:46545: its shutdown is recorded" in " ".join(told.split())
+        assert "127.0.0.1:34441: its shutdown is recorded" in " ".join(told.split())
 
 
 def shutdowns(audited):
