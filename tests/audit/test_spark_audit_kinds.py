@@ -13,11 +13,12 @@ pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
 
 from pulsar_conformance.audit.pipeline.plan import AuditPlan
 from pulsar_conformance.audit.pipeline.report import build_audit_tables
-from standins.sparks import spark
+from standins.sparks import audit_session, spark
 from standins.written_histories import histories, jittered, lines, stamp
 
 pytestmark = pytest.mark.spark
 
+assert audit_session
 assert spark
 
 PROFILE = "documented-3.0"
@@ -34,7 +35,7 @@ DIFFERENT = {
 
 
 @pytest.fixture(scope="module")
-def audited(spark, tmp_path_factory):
+def audited(audit_session, tmp_path_factory):
     """Audit all histories of a profile together; return verdicts by cluster, minute and rule."""
     folder, found = tmp_path_factory.mktemp("kinds"), {}
     for profile in sorted({profile for _, profile, _ in HISTORIES}):
@@ -45,7 +46,7 @@ def audited(spark, tmp_path_factory):
         ]
         (history / "all.json").write_text("\n".join(every) + "\n")
         made = build_audit_tables(
-            spark.session,
+            audit_session,
             str(history),
             str(folder / f"{profile}-audit"),
             AuditPlan.of(profile),
