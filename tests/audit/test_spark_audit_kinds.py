@@ -16,7 +16,11 @@ from pulsar_conformance.audit.pipeline.report import build_audit_tables
 from standins.sparks import audit_session, spark
 from standins.written_histories import histories, jittered, lines, stamp
 
-pytestmark = pytest.mark.spark
+pytestmark = [
+    pytest.mark.spark,
+    # The audit of all histories under each alternative of the open readings takes ten minutes.
+    pytest.mark.timeout(2400),
+]
 
 assert audit_session
 assert spark
