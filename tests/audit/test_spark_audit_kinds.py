@@ -7,6 +7,8 @@ A history lists the expected verdicts by minute: `accuse` (broken, whatever the 
 verdict in that minute begins with.
 """
 
+import gc
+
 import pytest
 
 pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
@@ -59,6 +61,8 @@ def audited(audit_session, tmp_path_factory):
         for row in made["verdicts"].collect():
             moment = row["cycle"].isoformat(timespec="milliseconds") + "Z"
             found.setdefault((row["cluster"], moment), {})[row["rule"]] = row
+        del made
+        gc.collect()  # Otherwise, Java keeps the plans of this audit during the next.
     return found
 
 

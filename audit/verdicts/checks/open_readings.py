@@ -12,6 +12,7 @@ from dataclasses import replace
 from functools import reduce
 
 from pulsar_conformance import specs
+from pulsar_conformance.adapters.spark.background import collect_garbage
 from pulsar_conformance.adapters.spark.configuring import collect_small
 from pulsar_conformance.audit.pipeline.plan import AuditPlan
 from pulsar_conformance.audit.tables import causes
@@ -121,9 +122,10 @@ def faults_under_all_readings(found: DataFrame, plan: AuditPlan, judge: Judge) -
         if any(specs.load().rules[rule].applies(other.readings) for rule in concerned):
             ran = rows.select("cluster", "cycle").distinct()
             ran = causes.broadcast_few(ran, sum(rules[rule] for rule in concerned))
-            again = judge(ran, other, rules)
-            rows = rows.join(again.where(_is_fault()), key, "left_anti")
+            rows = rows.join(judge(ran, other, rules).where(_is_fault()), key, "left_anti")
         free.append(rows.select(*key, F.lit(name).alias("by")).localCheckpoint())
+        del rows
+        collect_garbage()  # Java would keep the plans of every alternative.
     names = F.array_join(F.array_sort(F.collect_set("by")), ", ").alias("by")
     doubts = reduce(DataFrame.unionByName, free).groupBy(*key).agg(names)
     return _with_doubts(found.join(doubts, key, "left"), found.columns)
