@@ -144,7 +144,8 @@ def audited(spark, tmp_path_factory):
     lines = [json.dumps(one) for history in HISTORIES for one in records(history)]
     (folder / "history").mkdir()
     (folder / "history" / "all.json").write_text("\n".join(lines) + "\n")
-    plan = AuditPlan.of(PROFILE, {"overload-amount": "margin"})
+    chosen = {"overload-amount": "margin", "overload-scope": "overload-shedder"}
+    plan = AuditPlan.of(PROFILE, chosen)
     made = build_audit_tables(
         spark.session, str(folder / "history"), str(folder / "audit"), plan, None
     )
