@@ -235,8 +235,7 @@ def publish(session: nox.Session) -> None:
     """Rebuild reports/published: all of it, or the reports named after --; needs Maven.
 
     There are reports about the model, every release, and every `cluster:VERSION`; reports on
-    `OTHER_RELEASES` are in a folder of their own. Saved cases are deleted before each run: they
-    would be asked first, so that a report would depend on the runs before it.
+    `OTHER_RELEASES` are in a folder of their own. Saved cases, which a run asks first, are deleted.
     """
     profiles = {**OTHER_RELEASES, **RELEASES}
     running = [f"cluster:{version}" for version in CLUSTER_RELEASES]

@@ -11,9 +11,9 @@ from pulsar_conformance.adapters.spark.threshold import LOWER_BOUNDARY
 from pulsar_conformance.adapters.spark.threshold import SHEDDER_THRESHOLD as ABOVE
 from pulsar_conformance.audit.input.parsing import SPLIT
 from pulsar_conformance.audit.pipeline.plan import AuditPlan
-from pulsar_conformance.audit.pipeline.summary import WRONG
 from pulsar_conformance.audit.tables import causes, cycles
 from pulsar_conformance.audit.tables.formatting import abridged
+from pulsar_conformance.audit.verdicts.checks.registry import WRONG, is_fault
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
@@ -131,7 +131,7 @@ def fleet_rows(tables: Tables) -> list[list[Any]]:
     Columns: name, number of brokers, number of faults, violated rules, number of unloads, and
     number of cycles in which the documents unload something.
     """
-    faults = tables["verdicts"].where(F.col("verdict").isin(*WRONG)).groupBy("cluster")
+    faults = tables["verdicts"].where(is_fault()).groupBy("cluster")
     faults = faults.agg(
         F.count(F.lit(1)).alias("faults"),
         F.array_join(F.array_sort(F.collect_set("rule")), ", ").alias("rules"),
@@ -233,7 +233,7 @@ def _event_marks(tables: Tables, cluster: str, most: int) -> list[list[Any]]:
     rule.
     """
     mine = F.col("cluster") == cluster
-    faults = tables["verdicts"].where(mine & F.col("verdict").isin(*WRONG)).groupBy("cycle")
+    faults = tables["verdicts"].where(mine & is_fault()).groupBy("cycle")
     broken = faults.agg(F.array_sort(F.collect_set("rule")).alias("rules"))
     why = (
         tables["decisions"]

@@ -35,6 +35,7 @@ from pulsar_conformance.audit.pipeline.tables import SESSION
 from pulsar_conformance.audit.pipeline.workers import Tell, thread_pool
 from pulsar_conformance.audit.pipeline.writing import SHARDS, Store, base_name
 from pulsar_conformance.audit.verdicts import casefiles, open_points
+from pulsar_conformance.audit.verdicts.checks.registry import UNDECIDED, is_fault
 from pulsar_conformance.audit.verdicts.excesses import excess_unloads
 from pulsar_conformance.audit.verdicts.omissions import omitted_unloads
 from pulsar_conformance.audit.verdicts.verdicts import rules_of
@@ -42,7 +43,6 @@ from pulsar_conformance.specs.errors import print_note, similar_file
 from pulsar_conformance.specs.text import counted
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
 FAULTS_PER_RULE = 3
 """Number of faults that are shown with evidence for each rule."""
@@ -347,7 +347,7 @@ def _build_report(
 
 def _undecided(made: dict[str, DataFrame], found: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the first undecided cycle of each rule; start no Spark job if no rule is undecided."""
-    some = any(counts[summary.UNDECIDED] for counts in found["rules"].values())
+    some = any(counts[UNDECIDED] for counts in found["rules"].values())
     return open_points.first_undecided(made, found["clusters"] > 1) if some else []
 
 
@@ -355,7 +355,7 @@ def _write_cases(
     made: dict[str, DataFrame], plan: AuditPlan, output: str, how: ReportOptions
 ) -> tuple[list[dict[str, Any]], dict[str, Any] | None]:
     """Write the case files; return the first faults of each rule, and the data for the page."""
-    some = not made["verdicts"].where(F.col("verdict").isin(*summary.WRONG)).isEmpty()
+    some = not made["verdicts"].where(is_fault()).isEmpty()
     faults = summary.first_faults(made["verdicts"]) if some else []
     if not how.writable:
         return faults, None

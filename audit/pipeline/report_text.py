@@ -13,12 +13,11 @@ from pulsar_conformance.adapters.spark.threshold import MIN_THROUGHPUT
 from pulsar_conformance.audit.input.parsing import SHEDDING
 from pulsar_conformance.audit.pipeline.plan import AuditPlan
 from pulsar_conformance.audit.pipeline.summary import (
-    ALLOWED,
     RULES_AT_OTHER_TIMES,
     SIDES,
-    VERDICTS,
     fault_count,
 )
+from pulsar_conformance.audit.verdicts.checks.registry import ALLOWED, VERDICTS
 from pulsar_conformance.audit.verdicts.open_points import (
     CLUSTER_OPTION,
     MAX_POINT_LENGTH,

@@ -16,6 +16,14 @@ from pulsar_conformance.audit.pipeline.plan import AuditPlan, rows_in_period, ta
 from pulsar_conformance.audit.pipeline.writing import ASKED, DOCUMENTED
 from pulsar_conformance.audit.tables.formatting import abridged
 from pulsar_conformance.audit.verdicts import extensible, missing_settings, splits, transfers
+from pulsar_conformance.audit.verdicts.checks.registry import (
+    ALLOWED,
+    UNDECIDED,
+    VERDICTS,
+    VIOLATED,
+    WRONG,
+    is_fault,
+)
 from pulsar_conformance.audit.verdicts.missing_settings import NOT_RECORDED
 from pulsar_conformance.audit.verdicts.verdicts import rules_of
 from pulsar_conformance.conformance.shedding.operations import SHED
@@ -25,11 +33,6 @@ from pyspark.sql import functions as F
 
 Json = dict[str, Any]
 Tables = Mapping[str, DataFrame]
-
-ALLOWED, VIOLATED, NOT_DONE, UNDECIDED = "allowed", "violated", "not done though due", "undecided"
-VERDICTS = (ALLOWED, VIOLATED, NOT_DONE, UNDECIDED)
-WRONG = (VIOLATED, NOT_DONE)
-"""Verdicts that count as faults."""
 
 AREAS = ("SHED", "OVERLOAD", "THRESHOLD", "UNIFORM", "AVERAGE", "TRANSFER")
 """Areas of the rules about shedding."""
@@ -149,7 +152,7 @@ def _count_frames(tables: Tables, changes: DataFrame, plan: AuditPlan) -> Mappin
         ),
         "missing": _missing_settings(verdicts),
         "settings": contexts.where("kind = 'settings'").agg(count, _names_of_settings()),
-        "follow": verdicts.where(_is_fault() & F.col("follows").isNotNull()).agg(count),
+        "follow": verdicts.where(is_fault() & F.col("follows").isNotNull()).agg(count),
         "strategies": _unknown_strategies(tables["cycles"], plan).agg(count),
     }
 
@@ -235,10 +238,6 @@ def _missing_settings(verdicts: DataFrame) -> DataFrame:
     )
 
 
-def _is_fault() -> Column:
-    return F.col("verdict").isin(*WRONG)
-
-
 def _has_verdict(verdict: str) -> Column:
     return F.col("verdict") == verdict
 
@@ -255,7 +254,7 @@ def compare_findings(tables: Tables, documents: AuditPlan) -> Json:
 
     def findings(name: str, prefix: str) -> DataFrame:
         rows = tables[f"{prefix}findings"]
-        said = F.struct("evidence", "verdict", F.col("verdict").isin(*WRONG).alias("wrong"))
+        said = F.struct("evidence", "verdict", is_fault().alias("wrong"))
         # If one broker broke the rule by an action and another by an omission, the action is named.
         return rows.groupBy(*key).agg(F.max_by(said, "verdict").alias(name))
 
@@ -306,7 +305,7 @@ def first_faults(verdicts: DataFrame, count: int = LISTED_FAULTS_PER_RULE) -> li
     root = F.col("follows").isNull()
     of_rule = Window.partitionBy("rule")
     order = of_rule.orderBy(~root, "cycle", "cluster")
-    numbered = verdicts.where(_is_fault()).withColumns(
+    numbered = verdicts.where(is_fault()).withColumns(
         {"nth": F.row_number().over(order), "independent": F.count_if(root).over(of_rule)}
     )
     rows = numbered.where(F.col("nth") <= count).select(

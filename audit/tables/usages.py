@@ -57,7 +57,8 @@ def usages(silver: Silver, made: GoldTables, plan: AuditPlan) -> DataFrame:
         if heirs is None:
             earlier = recent.rows_since_leader_start(earlier, moments)
     moments = moments.select(*MOMENT, "since", "settings")
-    returns = plan.alternative_of_way("gone-brokers") == "forgotten" or plan.smooths_exactly
+    forgotten = plan.alternative_of_way("gone-brokers") == "forgotten"
+    returns = forgotten or plan.smooths_exactly
     preceding = _preceding_cycles(made) if returns else None
     if preceding is not None:
         moments = moments.join(preceding, ["cluster", "cycle"], "left")
@@ -86,7 +87,7 @@ def usages(silver: Silver, made: GoldTables, plan: AuditPlan) -> DataFrame:
         rows = rows.unionByName(_remembered_cycles(earlier), allowMissingColumns=True)
     if heirs is not None:
         rows = rows.join(F.broadcast(heirs.drop("until")), ["cluster", "since"])
-    rows = _with_returns(rows, forgotten=plan.alternative_of_way("gone-brokers") == "forgotten")
+    rows = _with_returns(rows, forgotten=forgotten)
     rows = _with_history(checkpointed_if_tiny(rows), exact=plan.smooths_exactly)
     return cycles.in_period_of(rows, plan)
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from pulsar_conformance.audit.pipeline.summary import WRONG, earliest_rows
+from pulsar_conformance.audit.pipeline.summary import earliest_rows
+from pulsar_conformance.audit.verdicts.checks.registry import is_fault
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
@@ -25,7 +26,7 @@ def write_case_files(verdicts: DataFrame, findings: DataFrame, output: str, each
     number is appended to all but the first. Spark writes each case to a folder of its own, so that
     no case needs to fit into the driver. Local folders are then replaced by files.
     """
-    faults = earliest_rows(verdicts.where(F.col("verdict").isin(*WRONG)).drop("case"), each)
+    faults = earliest_rows(verdicts.where(is_fault()).drop("case"), each)
     faults = _with_cases(faults, verdicts, findings)
     time = F.date_format("cycle", "yyyyMMdd'T'HHmmss'Z'")
     cluster = F.regexp_replace("cluster", "[^A-Za-z0-9._-]", "_")

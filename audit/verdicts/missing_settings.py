@@ -9,10 +9,10 @@ from pulsar_conformance import specs
 from pulsar_conformance.adapters.spark.shedding import ENABLED
 from pulsar_conformance.adapters.spark.threshold import HISTORY_SHARE
 from pulsar_conformance.audit.pipeline.plan import AuditPlan
+from pulsar_conformance.audit.verdicts.checks.registry import UNDECIDED
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-UNDECIDED = "undecided"
 NOT_RECORDED = "not recorded, and no document gives a default"
 
 STRATEGY_OF: Mapping[str, str] = {

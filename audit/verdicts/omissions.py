@@ -16,11 +16,12 @@ from pulsar_conformance import specs
 from pulsar_conformance.adapters.spark.shapes import MEGABYTE
 from pulsar_conformance.adapters.spark.threshold import BELOW_AVERAGE, MIN_THROUGHPUT
 from pulsar_conformance.audit.pipeline.plan import AuditPlan
-from pulsar_conformance.audit.pipeline.summary import ALLOWED, RULES_AT_OTHER_TIMES
+from pulsar_conformance.audit.pipeline.summary import RULES_AT_OTHER_TIMES
 from pulsar_conformance.audit.tables import cycles
 from pulsar_conformance.audit.tables.formatting import precise_utc
 from pulsar_conformance.audit.verdicts import cases
 from pulsar_conformance.audit.verdicts.arithmetic import chosen_unloads
+from pulsar_conformance.audit.verdicts.checks.registry import ALLOWED
 from pulsar_conformance.conformance.explain.focus import Focus
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F

@@ -10,11 +10,12 @@ from operator import itemgetter
 from typing import Any
 
 from pulsar_conformance.audit.input.parsing import SHEDDING
-from pulsar_conformance.audit.pipeline.summary import RULES_AT_OTHER_TIMES, UNDECIDED, earliest_rows
+from pulsar_conformance.audit.pipeline.summary import RULES_AT_OTHER_TIMES, earliest_rows
 from pulsar_conformance.audit.tables import cycles
 from pulsar_conformance.audit.tables.formatting import precise_utc
 from pulsar_conformance.audit.verdicts import extensible, transfers, verdicts
 from pulsar_conformance.audit.verdicts.checks.open_readings import DEPENDS_ON_READING
+from pulsar_conformance.audit.verdicts.checks.registry import UNDECIDED
 from pulsar_conformance.audit.verdicts.checks.shed import OWNER_UNKNOWN
 from pulsar_conformance.audit.verdicts.missing_settings import NOT_RECORDED
 from pulsar_conformance.specs.text import NO_BREAK, WIDTH, cut, paragraph

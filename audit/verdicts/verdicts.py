@@ -24,6 +24,13 @@ from pulsar_conformance.audit.verdicts.checks.acts import summarize_brokers
 from pulsar_conformance.audit.verdicts.checks.facts import facts
 from pulsar_conformance.audit.verdicts.checks.held import with_bundles_that_may_stay
 from pulsar_conformance.audit.verdicts.checks.open_readings import faults_under_all_readings
+from pulsar_conformance.audit.verdicts.checks.registry import (
+    ALLOWED,
+    NOT_DONE,
+    UNDECIDED,
+    VIOLATED,
+    is_fault,
+)
 from pulsar_conformance.audit.verdicts.checks.shed import OWNER_UNKNOWN
 from pulsar_conformance.audit.verdicts.judging import BY_ORDER, SIDE, judge_cycles
 from pyspark.sql import Column, DataFrame, Window
@@ -32,10 +39,6 @@ from pyspark.sql import functions as F
 KEY = ("cluster", "cycle", "moment")
 UNUSED_COLUMNS = ("cluster", "moment", "day", "decisions")
 """Columns of `broker_decisions` that `facts` does not use."""
-
-ALLOWED, VIOLATED = "allowed", "violated"
-NOT_DONE, UNDECIDED = "not done though due", "undecided"
-VERDICTS = (ALLOWED, VIOLATED, NOT_DONE, UNDECIDED)
 
 ALLOWED_AT_OTHER_MOMENT = (
     "it is allowed with the reports known at another moment at which the cycle may have run"
@@ -309,7 +312,7 @@ def _is_kept() -> Column:
     """True for the row of each side on which a fault is certain, and for the row about both sides
     if there is no such side.
     """
-    certain = F.col("side").isNotNull() & F.col("verdict").isin(VIOLATED, NOT_DONE)
+    certain = F.col("side").isNotNull() & is_fault()
     any_side = F.max(certain).over(Window.partitionBy("cluster", "cycle", "rule"))
     return F.when(F.col("side").isNull(), ~any_side).otherwise(certain)
 

@@ -149,10 +149,16 @@ def keeps_bundles(case: Mapping[str, Any], settings: Settings) -> bool:
     return bool(settings.given.get(EXCLUDED) or case.get("withoutData"))
 
 
+def namespaces_not_shed(settings: Settings) -> set[str]:
+    """Return the namespaces that a setting excludes from load shedding."""
+    listed = str(settings.given.get(EXCLUDED) or "").split(",")
+    return {name for one in listed if (name := one.strip())}
+
+
 def is_excluded(bundle: str, settings: Settings) -> bool:
     """True if a setting names a bundle's namespace as excluded from load shedding."""
-    listed = str(settings.given.get(EXCLUDED) or "")
-    return bool(listed) and namespace_of(bundle) in map(str.strip, listed.split(","))
+    excluded = namespaces_not_shed(settings)
+    return bool(excluded) and namespace_of(bundle) in excluded
 
 
 def namespaces_under_policies(case: Mapping[str, Any]) -> set[str]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pulsar_conformance.conformance.common.check import POINTS, SHARE, Expect
 from pulsar_conformance.conformance.common.clusters import (
     keeps_bundles,
+    namespaces_not_shed,
     namespaces_under_policies,
 )
 from pulsar_conformance.conformance.common.trial import Asked
@@ -28,7 +29,6 @@ from pulsar_conformance.reference.numbers import Fraction, exact, plain, total
 from pulsar_conformance.reference.ranges import namespace_of
 from pulsar_conformance.reference.shedding import (
     DELAY,
-    EXCLUDED,
     HITS,
     MANAGER,
     MAX_REPORTED_BUNDLES,
@@ -331,8 +331,7 @@ def isolated_bundles_go_where_they_may(
 def excluded_namespaces_stay(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
     """No bundle of an excluded namespace is unloaded."""
     _loads(case, expect)
-    listed = str(case.settings.given.get(EXCLUDED, "")).split(",")
-    names = {name for one in listed if (name := one.strip())}
+    names = namespaces_not_shed(case.settings)
     if expect.reached(bool(names)):
         gone = (bundle for _, bundle in answer.pairs if namespace_of(bundle) in names)
         expect.nothing(gone, "its namespace is excluded")

@@ -98,6 +98,14 @@ def test_the_report_says_which_violated_rules_have_no_case():
     assert line.startswith("no case files of CHANNEL-01")
 
 
+NO_UNLOADS = {
+    "recorded": 0,
+    "in_violation": 0,
+    "causes": {},
+    "open": 0,
+    "unchosen": 0,
+    "uncertain": {},
+}
 FOUND = {
     "profile": "released-3.0",
     "from": None,
@@ -168,8 +176,7 @@ def test_causes_that_may_also_be_shedding_are_counted_as_such():
     ],
 )
 def test_transfers_are_counted_as_cycles_that_are_known_by_their_unloads(cycles, transfers, told):
-    unloads = {"recorded": 0, "in_violation": 0, "causes": {}, "open": 0, "unchosen": 0}
-    found = {**FOUND, "unloads": {**unloads, "uncertain": {}}, "cycles": cycles}
+    found = {**FOUND, "unloads": NO_UNLOADS, "cycles": cycles}
     assert told in list(report_lines({**found, "transfers": transfers}, [], "out/cases"))
 
 
@@ -224,15 +231,12 @@ def test_the_arithmetic_says_what_it_assumes_about_brokers(spark):
     ],
 )
 def test_a_strategy_is_described_by_the_documents_that_do(strategy, profile, told):
-    unloads = {
-        "recorded": 0,
-        "in_violation": 0,
-        "causes": {},
-        "open": 0,
-        "unchosen": 0,
-        "uncertain": {},
+    found = {
+        **FOUND,
+        "unloads": NO_UNLOADS,
+        "profile": profile,
+        "unknown_strategies": {strategy: 2},
     }
-    found = {**FOUND, "unloads": unloads, "profile": profile, "unknown_strategies": {strategy: 2}}
     text = " ".join(" ".join(report_lines(found, [], "out/cases")).split())
     assert f"{strategy}, 2 shedding cycles: " in text
     assert told in text
@@ -241,17 +245,9 @@ def test_a_strategy_is_described_by_the_documents_that_do(strategy, profile, tol
 def test_of_many_faults_of_a_rule_the_report_tells_how_many_more_there_are():
     one = {"rule": "SHED-02", "verdict": "violated", "cluster": "eu", "cycle": "2026-11-20"}
     one |= {"evidence": "b1 shed a", "follows": None, "independent": 5}
-    unloads = {
-        "recorded": 0,
-        "in_violation": 0,
-        "causes": {},
-        "open": 0,
-        "unchosen": 0,
-        "uncertain": {},
-    }
     for shown, more in ((3, "and 2 further faults of SHED-02"), (5, "")):
         faults = [{**one, "nth": place + 1} for place in range(shown)]
-        found = {**FOUND, "unloads": unloads, "profile": "documented-4.2"}
+        found = {**FOUND, "unloads": NO_UNLOADS, "profile": "documented-4.2"}
         lines = list(report_lines(found, faults, "out/cases"))
         assert ("further fault" in "".join(lines)) == bool(more)
         assert more in "".join(lines)
@@ -260,15 +256,7 @@ def test_of_many_faults_of_a_rule_the_report_tells_how_many_more_there_are():
 def test_a_comparison_of_settings_says_how_the_release_differs_from_what_it_computes():
     numbers = {"bundles": 1, "cycles": 1, "brokers": 1, "bytes_per_second": 1e6}
     asked = {"recorded": numbers, "asked": numbers, "both": 1, "only_asked": 0}
-    unloads = {
-        "recorded": 0,
-        "in_violation": 0,
-        "causes": {},
-        "open": 0,
-        "unchosen": 0,
-        "uncertain": {},
-    }
-    found = {**FOUND, "unloads": unloads, "asked": asked}
+    found = {**FOUND, "unloads": NO_UNLOADS, "asked": asked}
 
     def told(profile):
         lines = report_lines({**found, "profile": profile}, [], "out/cases")

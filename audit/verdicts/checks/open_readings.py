@@ -16,8 +16,8 @@ from pulsar_conformance.adapters.spark.background import collect_garbage
 from pulsar_conformance.adapters.spark.configuring import collect_small
 from pulsar_conformance.audit.pipeline.plan import AuditPlan
 from pulsar_conformance.audit.tables import causes
-from pulsar_conformance.audit.verdicts.checks.registry import CHECKS
-from pyspark.sql import Column, DataFrame, Window
+from pulsar_conformance.audit.verdicts.checks.registry import CHECKS, UNDECIDED, is_fault
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 READINGS_OF_RULE: Mapping[str, tuple[str, ...]] = {
@@ -110,7 +110,7 @@ def faults_under_all_readings(found: DataFrame, plan: AuditPlan, judge: Judge) -
     if not any(others.values()):
         return found
     found = found.localCheckpoint()
-    faults = found.where(_is_fault())
+    faults = found.where(is_fault())
     rules = dict(collect_small(faults.groupBy("rule").count().orderBy("rule")))
     plans = {name: other for rule in rules for name, other in others[rule].items()}
     if not plans:
@@ -122,7 +122,8 @@ def faults_under_all_readings(found: DataFrame, plan: AuditPlan, judge: Judge) -
         if any(specs.load().rules[rule].applies(other.readings) for rule in concerned):
             ran = rows.select("cluster", "cycle").distinct()
             ran = causes.broadcast_few(ran, sum(rules[rule] for rule in concerned))
-            rows = rows.join(judge(ran, other, rules).where(_is_fault()), key, "left_anti")
+            # All rules, since a fault may be certain only with those of another possible strategy.
+            rows = rows.join(judge(ran, other, rules).where(is_fault()), key, "left_anti")
         free.append(rows.select(*key, F.lit(name).alias("by")).localCheckpoint())
         del rows
         collect_garbage()  # Java would keep the plans of every alternative.
@@ -145,14 +146,10 @@ def _with_doubts(found: DataFrame, columns: Sequence[str]) -> DataFrame:
     return (
         found.withColumns({"first": first, "follows": F.when(rooted, F.col("follows"))})
         .where("first or by is null")
-        .withColumn("verdict", F.when(doubted, F.lit("undecided")).otherwise(F.col("verdict")))
+        .withColumn("verdict", F.when(doubted, F.lit(UNDECIDED)).otherwise(F.col("verdict")))
         .withColumn("evidence", F.concat_ws("; ", "evidence", F.when(doubted, why)))
         .select(*columns)
     )
-
-
-def _is_fault() -> Column:
-    return F.col("verdict").isin("violated", "not done though due")
 
 
 def _other_plans(rule: str, plan: AuditPlan) -> Iterator[tuple[str, AuditPlan]]:

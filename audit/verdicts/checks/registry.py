@@ -10,6 +10,16 @@ from pyspark.sql import functions as F
 
 Readings = Mapping[str, str]
 
+ALLOWED, VIOLATED, NOT_DONE, UNDECIDED = "allowed", "violated", "not done though due", "undecided"
+VERDICTS = (ALLOWED, VIOLATED, NOT_DONE, UNDECIDED)
+WRONG = (VIOLATED, NOT_DONE)
+"""Verdicts that count as faults."""
+
+
+def is_fault() -> Column:
+    """True if a row's verdict counts as a fault."""
+    return F.col("verdict").isin(*WRONG)
+
 
 @dataclass(frozen=True)
 class RuleColumns:
