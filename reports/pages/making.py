@@ -255,12 +255,13 @@ def _without_unchanged(other: Answer, own: Answer, hand: Answer) -> Answer:
     """Return an answer without the fields that `hand` lacks and that equal those of `own`."""
     found = {}
     for name, value in other.items():
-        if name not in hand and value == own.get(name):
+        ours, by_hand = own.get(name), hand.get(name)
+        if name not in hand and value == ours:
             continue
-        parts = (value, own.get(name), hand.get(name))
-        found[name] = (
-            _without_unchanged(*parts) if all(isinstance(one, dict) for one in parts) else value
-        )
+        if isinstance(value, dict) and isinstance(ours, dict) and isinstance(by_hand, dict):
+            found[name] = _without_unchanged(value, ours, by_hand)
+        else:
+            found[name] = value
     return found
 
 
