@@ -8,9 +8,9 @@ from pulsar_conformance.fixtures import examples
 from pulsar_conformance.reports.pages.making import ShownExample
 from pulsar_conformance.reports.pages.outcomes import DerivedExample
 from pulsar_conformance.reports.site.drawing import WIDTH, width_of
-from pulsar_conformance.reports.site.making import Site
 from pulsar_conformance.reports.site.pictures import pictures
 from pulsar_conformance.reports.site.results import deviations, results
+from standins.built_site import site, site_pages
 
 LINE = re.compile(r'<line class="pc-\w+" x1="([\d.]+)" x2="[\d.]+" y1="(-?[\d.]+)" y2="([\d.]+)"')
 TEXT = re.compile(r'<text x="([\d.]+)" y="([\d.]+)" text-anchor="start">([^<]*)</text>')
@@ -19,30 +19,25 @@ CAP = 4
 
 
 @pytest.fixture(scope="module")
-def site():
-    return Site()
+def pages():
+    return site_pages()
 
 
-@pytest.fixture(scope="module")
-def pages(site):
-    return dict(site.pages())
-
-
-def test_every_page_is_in_the_navigation(site, pages):
-    named = re.findall(r'"(\S+\.md)"', site.configuration())
+def test_every_page_is_in_the_navigation(pages):
+    named = re.findall(r'"(\S+\.md)"', site().configuration())
     written = {name for name in pages if name.endswith(".md")}
     assert written - set(named) == set()
     assert Counter(named).most_common(1)[0][1] == 1
 
 
-def test_no_two_documents_have_one_name(site, pages):
+def test_no_two_documents_have_one_name(pages):
     headings = [
         next(line for line in text.splitlines() if line.startswith("# "))
         for name, text in pages.items()
         if name.startswith("documents/")
     ]
     assert max(Counter(headings).values()) == 1
-    entries = re.findall(r'"([^"]+)" = "documents/', site.configuration())
+    entries = re.findall(r'"([^"]+)" = "documents/', site().configuration())
     assert len(entries) == len(headings) - 1
     assert {f"# {one}" for one in entries} < {one.replace("\\", "") for one in headings}
 
