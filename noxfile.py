@@ -282,7 +282,8 @@ def clusters(session: nox.Session) -> None:
     chosen = [word for word in session.posargs if word != SAVED_OPTION]
     if SAVED_OPTION in session.posargs:
         named = ["-k", " or ".join(map(cluster_name, chosen))] if chosen else []
-        session.run("pytest", "-q", *TEST_LIMITS, "-n", "2", STORIES_TEST, *named)
+        usual = ("-m", "cluster and not thorough")
+        session.run("pytest", "-q", *TEST_LIMITS, *usual, "-n", "3", STORIES_TEST, *named)
         return
     outs = []
     for name in chosen or CLUSTER_RELEASES:

@@ -15,12 +15,16 @@ from pulsar_conformance.conformance.engine.judge import AppliedRule, JudgedImple
 pytestmark = pytest.mark.cluster
 
 FILES = sorted((Path(__file__).parents[3] / "fixtures" / "deviations").glob("cluster-*.yaml"))
-TIMES = 5
-"""Number of times that a story is played. Questions about single decisions are asked only once."""
+TIMES = [2, pytest.param(5, marks=pytest.mark.thorough)]
+"""Numbers of times that a story is played, in usual and in thorough tests.
+
+Questions about single decisions are asked only once.
+"""
 
 
+@pytest.mark.parametrize("times", TIMES)
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
-def test_each_case_breaks_its_rule_each_time(file):
+def test_each_case_breaks_its_rule_each_time(file, times):
     manager, version = re.fullmatch(r"cluster(?:-([a-z]+))?-(\d.*)", file.stem).groups()
     adapter = f"cluster:{version},manager={manager or 'modular'}"
     implementation = Implementation(adapter, releases()[version].documents, {})
@@ -32,7 +36,7 @@ def test_each_case_breaks_its_rule_each_time(file):
             for case in one.cases:
                 trial = load_case(case).trial
                 story = "cluster.replay" in trial.operations
-                found = own_faults(applied, [trial] * (TIMES if story else 1))
+                found = own_faults(applied, [trial] * (times if story else 1))
                 assert all(found), one.rule
                 if case == one.cases[0] and one.answers:
                     assert {fault.outcome.answered for fault in found} == {one.answers}
