@@ -124,7 +124,8 @@ def made(audit_session):
     """Return the tables, each built as in an audit of a large history."""
     told, session = histories().rows, audit_session
     silver = Silver(*(session.createDataFrame(told[name], TABLES[name].schema) for name in SILVER))
-    plan = AuditPlan.of(PROFILE, {"overload-amount": "margin"})
+    # Readings that are left open would cost an audit for each alternative.
+    plan = AuditPlan.of(PROFILE, specs.load().default_readings(PROFILE))
     tables = {}
     for name, table in GOLD.items():
         configure(session, spark_tuning.table_settings(name, spark_tuning.SMALL_BYTES, TASKS))

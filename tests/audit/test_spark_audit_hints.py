@@ -10,7 +10,7 @@ from pulsar_conformance.conformance.commands.main import main
 from standins.sparks import CORES, spark
 from standins.written_histories import histories, lines
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.thorough]
 
 assert spark
 

@@ -10,6 +10,7 @@ import yaml
 
 pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
 
+from pulsar_conformance import specs
 from pulsar_conformance.audit.pipeline.plan import AuditPlan
 from pulsar_conformance.audit.pipeline.report import build_audit_tables
 from standins.sparks import spark
@@ -144,8 +145,8 @@ def audited(spark, tmp_path_factory):
     lines = [json.dumps(one) for history in HISTORIES for one in records(history)]
     (folder / "history").mkdir()
     (folder / "history" / "all.json").write_text("\n".join(lines) + "\n")
-    chosen = {"overload-amount": "margin", "overload-scope": "overload-shedder"}
-    plan = AuditPlan.of(PROFILE, chosen)
+    # The histories of test_spark_audit_kinds.py are judged by open readings.
+    plan = AuditPlan.of(PROFILE, specs.load().default_readings(PROFILE))
     made = build_audit_tables(
         spark.session, str(folder / "history"), str(folder / "audit"), plan, None
     )

@@ -9,6 +9,7 @@ import pytest
 
 pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
 
+from pulsar_conformance import specs
 from pulsar_conformance.audit.pipeline.plan import AuditPlan
 from pulsar_conformance.audit.pipeline.report import Counterfactual, ReportOptions, write_audit
 from standins.exported import START, history_lines, report
@@ -72,7 +73,8 @@ def audited(request, spark, tmp_path_factory):
     folder = tmp_path_factory.mktemp("sides")
     each = (history_lines(cluster, history(*how)) for cluster, how in CLUSTERS.items())
     (folder / "history.jsonl").write_text("".join(each))
-    plan, out = AuditPlan.of(request.param), folder / "audit"
+    plan = AuditPlan.of(request.param, specs.load().default_readings(request.param))
+    out = folder / "audit"
     none, how = Counterfactual({}, None), ReportOptions(quiet=True)
     found, report_lines = write_audit(
         spark.session, str(folder / "history.jsonl"), str(out), plan, none, how
