@@ -42,8 +42,10 @@ READINGS = specs.load().default_readings(PROFILE)
 
 START = datetime(2026, 11, 20, 23, 50, tzinfo=UTC)
 CLUSTERS, BROKERS, REPORTS = 2, 3, 4
-CYCLES = 150
-"""Number of cycles after the last reports, so that one record of another year has little effect."""
+DOMAINS = 150
+"""Number of records without loads after the last reports, so that one record of another year has
+little effect.
+"""
 
 WHOLE = "t/ns/0x00000000_0x00000002"
 PARTS = ["t/ns/0x00000000_0x00000001", "t/ns/0x00000001_0x00000002"]
@@ -74,8 +76,9 @@ def lines():
         at = START + timedelta(minutes=2, seconds=1)
         yield line("unloaded", at, broker="b0", bundle=bundle(0, 0))
         yield line("split", at, bundle=WHOLE, into=PARTS, cause="automatic")
-    for turn in range(CYCLES):
-        yield line("cycle", START + timedelta(hours=1, seconds=turn))
+    for turn in range(DOMAINS):
+        at = START + timedelta(hours=1, seconds=turn)
+        yield line("domain", at, name="one", members=["b0"])
     yield line("cycle", START + timedelta(days=365))
     yield "{"
 

@@ -15,18 +15,21 @@ from pulsar_conformance.audit.pipeline.tables import SESSION
 
 CORES = "local[2]"
 NAME = f"spark:{CORES}"
-BOTH_COMPILERS = {OPTIONS: " ".join(one for one in JAVA_OPTIONS if "Tiered" not in one)}
-"""Options of Java without those that stop at the first compiler.
+LONG_RUN = {
+    OPTIONS: " ".join(one for one in JAVA_OPTIONS if "Tiered" not in one),
+    "spark.driver.memory": "2g",
+}
+"""Settings of a Java process for tests that run for many minutes: both compilers, and more memory.
 
-The tests run for many minutes. Measured: the ninth audit of a small history in one process takes
-11 s of CPU time with both compilers, and 19 s with the first alone.
+Measured: the ninth audit of a small history in one process takes 11 s of CPU time with both
+compilers, and 19 s with the first alone. The tables of earlier tests fill 1 GB, the default.
 """
 
 
 @pytest.fixture(scope="session")
 def spark():
     """Provide a session that runs from the first test to the last."""
-    running = session.acquire(CORES, "the tests", BOTH_COMPILERS)
+    running = session.acquire(CORES, "the tests", LONG_RUN)
     yield running
     session.release(running)
 

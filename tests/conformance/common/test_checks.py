@@ -11,7 +11,9 @@ from pulsar_conformance.conformance.engine.evaluate import RuleEvaluator
 from pulsar_conformance.reference import Model, Readings
 from sampling import one_in
 
-EXAMPLES = 100
+EXAMPLES = 40
+"""Number of drawn cases of each rule; `nox -s conformance` judges the model on more of them."""
+
 CLUSTERS = ("shed.select", "bundles.split_candidates", "place.select")
 MODEL_PROFILES = (
     "documented-3.0",

@@ -6,7 +6,7 @@ from pulsar_conformance.conformance.engine.draw import draw_trials
 from pulsar_conformance.specs import load
 from sampling import one_in
 
-EXAMPLES = 40
+EXAMPLES = 16
 SEEDED = {"documented-3.0": 5, "documented-4.2": 6}
 
 
