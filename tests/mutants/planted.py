@@ -1,10 +1,12 @@
 """Samples in other languages, each with one planted fault or with a variation that is permitted.
 
-`python -m mutants.planted` judges them all, and writes a page with the rules that each breaks.
+`python -m mutants.planted` judges them all, and writes a page with the rules that each breaks;
+`python -m mutants.planted --cpu N` measures in how much CPU time runs find N of them.
 """
 
 from __future__ import annotations
 
+import argparse
 import re
 import shutil
 import subprocess
@@ -22,6 +24,8 @@ from pulsar_conformance.conformance.engine.evaluate import Outcome, RuleEvaluato
 from pulsar_conformance.conformance.engine.plan import Plan
 from pulsar_conformance.conformance.engine.run import Run
 from pulsar_conformance.reference import Readings
+
+from mutants.found_in import OPTIONS, Times, measure, section, section_of, spread, with_section
 
 SAMPLES = Path(__file__).parents[2] / "adapters" / "samples"
 FOLDER = Path(__file__).parent
@@ -210,14 +214,40 @@ def page(found: Mapping[str, Sequence[str]]) -> str:
     return "\n".join([INTRODUCTION, counts, "", *lines, "", PERMITTED, *permitted, ""])
 
 
+def measured_times(count: int) -> dict[str, list[Times]]:
+    """Run the command on `count` faults, by the rules of their areas, with each set of options."""
+    times: dict[str, list[Times]] = {name: [] for name in OPTIONS}
+    with TemporaryDirectory() as folder:
+        for number, one in enumerate(spread(planted("planted.yaml"), count)):
+            words = ["run", "--adapter", one.adapter(Path(folder))]
+            words += [word for area in one.areas for word in ("--rules", f"{area}-*")]
+            words += [word for profile in one.profiles for word in ("--judge-by", profile)]
+            for place, (name, options) in enumerate(OPTIONS.items()):
+                root = Path(folder, f"root-{number}-{place}")
+                root.mkdir()
+                times[name].append(measure([*words, *options], root))
+                print(f"{one.name}, {name}: {times[name][-1]}", flush=True)
+    return times
+
+
 def main() -> int:
-    """Judge all entries, and write the page; return 1 if a fault is missed or a variation fails."""
+    """Judge all entries, or measure CPU times, and write the page.
+
+    Return 1 if a fault is missed or a variation fails.
+    """
+    parser = argparse.ArgumentParser(prog="mutants.planted")
+    parser.add_argument("--cpu", type=int, metavar="N", help="measure the CPU time of N faults")
+    if count := parser.parse_args().cpu:
+        text = section(measured_times(count))
+        print(text)
+        PAGE.write_text(with_section(PAGE.read_text("utf-8"), text), "utf-8")
+        return 0
     found = {}
     with TemporaryDirectory() as folder, remembered_judgments():
         for one in (*planted("planted.yaml"), *planted("permitted.yaml")):
             found[one.name] = rules_broken_by_change(one, Path(folder))
             print(f"{one.name}: {', '.join(found[one.name]) or 'nothing'}", flush=True)
-    PAGE.write_text(page(found), "utf-8")
+    PAGE.write_text(with_section(page(found), section_of(PAGE)), "utf-8")
     missed = [one.name for one in planted("planted.yaml") if not found[one.name]]
     accused = [one.name for one in planted("permitted.yaml") if found[one.name]]
     return int(bool(missed or accused))
