@@ -143,6 +143,8 @@ def pytest_configure(config: pytest.Config) -> None:
     alone = not worker and not getattr(config.option, "numprocesses", None)
     progress = Progress(alone and sys.stderr.isatty())
     session = config.stash[SESSION] = Session(plan, progress.notify, alone)
+    if plan.fail_fast:
+        config.option.maxfail = 1
     if not worker:
         config.pluginmanager.register(Reporter(config, session), "conformance-reporter")
 
@@ -184,10 +186,26 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
     for why in load_errors:
         print_note(why)
     if not load_errors:
+        if config.stash[SESSION].plan.fail_fast:
+            _keep_only_broken(session)
         return None
     config.stash[ENDED_EARLY] = True
     config.option.verbose = NOTHING_MORE
     return True
+
+
+def _keep_only_broken(session: pytest.Session) -> None:
+    """Keep only the item of a rule that few cases show to be broken, if there is one."""
+    items = [item for item in session.items if isinstance(item, RuleItem)]
+    broken = session.config.stash[SESSION].first_broken()
+    if broken is not None:
+        run, rule = broken
+        [item] = [
+            one
+            for one in items
+            if (one.run.adapter, one.run.profile, one.rule) == (run.adapter, run.profile, rule)
+        ]
+        item.run, session.items[:] = run, [item]
 
 
 @pytest.hookimpl(trylast=True)

@@ -20,6 +20,11 @@ from pulsar_conformance.conformance.engine.run import Run
 UNLOADABLE = "import"
 """Error code of an adapter that cannot load the class or module that its name refers to."""
 
+FIRST_ROUNDS = (0, 10)
+"""Numbers of cases to draw for each rule before as many are drawn as the options say, if the run
+ends at the first broken rule. Saved cases and worked examples are asked in each round.
+"""
+
 MAX_BACKGROUND_THREADS = 3
 """Maximum number of implementations asked in the background while others are judged."""
 
@@ -69,6 +74,22 @@ class Session:
                         str(AdapterError("start", why, "", error.stderr_tail, run.adapter))
                     )
         return list(dict.fromkeys(found)) if len(found) == len(self.runs) else []
+
+    def first_broken(self) -> tuple[Run, specs.Rule] | None:
+        """Return the first rule that few cases show to be broken, with a run of these cases alone.
+
+        None if no rule is, or if cases are not to be drawn.
+        """
+        if not self._alone or self.plan.replay is not None or self.plan.campaign is not None:
+            return None
+        for examples in FIRST_ROUNDS:
+            for run in self.runs.values():
+                with suppress(AdapterError):  # The verdict on each rule reports the error.
+                    early = run.drawing(examples)
+                    if (rule := early.first_failure()) is not None:
+                        self._prepared = True  # No other rule is judged.
+                        return early, rule
+        return None
 
     def _prepare(self) -> None:
         """Draw the cases of all runs, and ask them in the background.

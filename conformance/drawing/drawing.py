@@ -279,6 +279,8 @@ def draw(strategy: SearchStrategy[T], count: int, seeded_by: str) -> list[T]:
     The simplest value comes first. If the strategy has fewer distinct values, all are returned.
     """
     found = Distinct[T]()
+    if not count:
+        return []
     source = RandomSource(_seed_of_text(seeded_by))
     _draw_into(found, strategy.map(_as_list), FIRST_EXAMPLES, source)
     attempt = 0

@@ -76,6 +76,8 @@ class Plan:
     """Results of a campaign that ended before the run; its cases replace drawn cases."""
     excluded: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """By adapter: the alternatives that answers had excluded when the replayed case was saved."""
+    fail_fast: bool = False
+    """True if the run ends at the first broken rule."""
     known: KnownAnswers[Outcome] = field(default_factory=KnownAnswers, compare=False, repr=False)
     """The answers that implementations of this run have given."""
 
@@ -93,6 +95,7 @@ class Plan:
         root: Path | None = None,
         limits: Limits | None = None,
         campaign: str | None = None,
+        fail_fast: bool = False,
     ) -> Plan:
         """Build a plan from command-line values.
 
@@ -119,7 +122,7 @@ class Plan:
             listed, replayed and replayed.trial, replay or "", earlier,
             examples, seed, root, limits or Limits(),
             saved.load_campaign(Path(campaign)) if campaign else None,
-            (replayed and replayed.excluded) or {},
+            (replayed and replayed.excluded) or {}, fail_fast,
         )  # fmt: skip
         plan._check_rules()
         return plan
@@ -291,6 +294,10 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
         "metavar": "N",
         "help": "the seed; the same seed draws the same cases (0)",
     },
+    "--fail-fast": {
+        "action": "store_true",
+        "help": "end at the first broken rule; saved cases and worked examples are asked first",
+    },
     "--time-limit": {"type": parse_seconds, "metavar": "SECONDS", "help": TIME_LIMIT_HELP},
     "--exhaustive": {
         "action": "append",
@@ -372,6 +379,7 @@ def plan_of(options: Any) -> Plan:
         seed=given("--seed"),
         limits=limits_within(given("--time-limit")),
         campaign=getattr(options, option_attribute(CAMPAIGN_FILE_OPTION), None),
+        fail_fast=given("--fail-fast"),
     )
 
 

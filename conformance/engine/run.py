@@ -39,6 +39,8 @@ from pulsar_conformance.conformance.engine.readings import (
 )
 from pulsar_conformance.conformance.engine.report import verdict_of, with_deviation
 
+ENDED = "the run ended at the first broken rule, and says nothing about the others"
+
 
 def why_no_example_is_asked(rule: specs.Rule, implementation: Implementation) -> str | None:
     """Return why an implementation can answer no worked example of a rule, or None if it can.
@@ -85,6 +87,7 @@ class Run:
         self._judged: JudgedRun | None = None
         self._mixed: list[str] = []
         self._verdicts: dict[str, Verdict] = {}
+        self._ended = False
 
     def prepare(self) -> AskedTrials:
         """Draw trials and start asking them. Errors: `AdapterError`."""
@@ -125,6 +128,31 @@ class Run:
             self._verdicts[each.id] = verdict = self._verdict(each)
             self._notify(VerdictReached(self.name, verdict))
         return self._verdicts[rule.id]
+
+    def first_failure(self) -> specs.Rule | None:
+        """Return the first rule whose verdict fails the run, and judge no other rule; or None.
+
+        Errors: as in `prepare`.
+        """
+        findings = self.judge().findings
+        for rule in self.rules:
+            if rule.id in findings and findings[rule.id].own:
+                verdict = self._verdict(rule)
+                if verdict.verdict == "fail" and not verdict.warns:
+                    self.rules, self._verdicts = (rule,), {rule.id: verdict}
+                    self._ended = True
+                    return rule
+        return None
+
+    def drawing(self, examples: int) -> Run:
+        """Return a run with the same connection that draws this number of cases for each rule.
+
+        Errors: as in `prepare`.
+        """
+        plan = replace(self.plan, examples=examples)
+        other = Run(plan, self.adapter, self.profile, self._notify, self._submit)
+        other._reached = self.implementation
+        return other
 
     def _verdict(self, rule: specs.Rule) -> Verdict:
         """Confirm the findings about a rule and return its verdict."""
@@ -186,7 +214,7 @@ class Run:
     def notes(self) -> list[str]:
         """Remarks on how the implementation was asked, and on unused and contradictory readings."""
         remarks = self._reached.notes() if isinstance(self._reached, Implementation) else []
-        return [*remarks, *self._mixed]
+        return [*remarks, *self._mixed, *([ENDED] if self._ended else [])]
 
     def close(self) -> None:
         """Stop asking questions and close the connection."""
