@@ -187,6 +187,8 @@ def check_reading_values(
     specs: Specs, sheet: Sheet, place: Place, of: str, readings: Mapping[str, str]
 ) -> None:
     """Check that readings and their values exist."""
+    if not readings:
+        return
     known = {name: reading.values for name, reading in specs.readings.items()}
     _check_values(sheet, place, of, "reading", readings, known)
 

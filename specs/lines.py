@@ -1,8 +1,18 @@
-"""Reads YAML files, with the line number of each value."""
+"""Reads YAML files, with the line number of each value.
 
+The content of a file is kept next to Python's compiled modules, since parsing all files takes
+longer than most commands.
+"""
+
+import hashlib
+import marshal
+import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from importlib.util import cache_from_source
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 
 import yaml
 from pulsar_conformance.specs.errors import SpecError, why_unreadable
@@ -41,11 +51,22 @@ def read_sheet(directory: Path, file: str) -> Sheet:
     except (OSError, UnicodeDecodeError) as problem:
         reason = why_unreadable(problem, directory / file)
         raise SpecError(file, 1, f"cannot be read: {reason}") from problem
+    compiled = _compiled_file(directory / file)
+    key = hashlib.sha256(text.encode()).digest()
+    known = _compiled(compiled, key)
+    if known is None:
+        known = _parsed(file, text)
+        _keep_compiled(compiled, key, known)
+    return Sheet(file, *known)
+
+
+def _parsed(file: str, text: str) -> tuple[JSON, dict[Place, int]]:
+    """Return the data of a file and the line of every value. Errors: `SpecError`."""
     try:
         loader = Loader(text)
         node = loader.get_single_node()
         lines: dict[Place, int] = {}
-        data = None if node is None else _value(loader, file, node, (), lines)
+        return (None if node is None else _value(loader, file, node, (), lines)), lines
     except yaml.MarkedYAMLError as problem:
         mark = problem.problem_mark or problem.context_mark
         line = mark.line + 1 if mark else 1
@@ -54,7 +75,32 @@ def read_sheet(directory: Path, file: str) -> Sheet:
         raise SpecError(file, 1, f"not YAML: {problem}") from problem
     except RecursionError:
         raise SpecError(file, 1, "is nested too deeply, or contains itself") from None
-    return Sheet(file, data, lines)
+
+
+def _compiled_file(path: Path) -> Path:
+    """Return the file that keeps the parsed content of a YAML file."""
+    return Path(cache_from_source(f"{path.absolute()}.py")).with_suffix(".sheet")
+
+
+def _compiled(file: Path, key: bytes) -> tuple[JSON, dict[Place, int]] | None:
+    """Return the kept content of a text with this hash, or None."""
+    with suppress(OSError, EOFError, ValueError, TypeError):
+        found, data, lines = marshal.loads(file.read_bytes())
+        if found == key:
+            return data, lines
+    return None
+
+
+def _keep_compiled(file: Path, key: bytes, known: tuple[JSON, dict[Place, int]]) -> None:
+    """Keep the content of a text with this hash, if Python may keep compiled modules there, too."""
+    if sys.dont_write_bytecode:
+        return
+    with suppress(OSError, ValueError):  # The folder may be read-only; a date is no plain value.
+        content = marshal.dumps((key, *known))
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with NamedTemporaryFile(dir=file.parent, delete=False) as new:
+            new.write(content)
+        Path(new.name).replace(file)
 
 
 def _value(
