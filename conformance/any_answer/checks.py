@@ -118,6 +118,24 @@ def asked_once(asked: Questions) -> st.SearchStrategy[Trial]:
     return asked.map(lambda question: Trial((question,)))
 
 
+def strategies_with_idle_broker(rule: str) -> list[st.SearchStrategy[Trial]]:
+    """Return strategies for trials of a single question.
+
+    In the trials of the last strategy, one of the candidates for a bundle has no bundles.
+    """
+    placements = st.builds(_with_idle_broker, draw_questions("place.select"), randoms)
+    return [*of_each_operation(asked_once)(rule), asked_once(placements)]
+
+
+def _with_idle_broker(question: Question, random: Random) -> Question:
+    """Return a copy of a question about placement in which one candidate has no bundles."""
+    operation, case = _copy(question)
+    idle = random.choice(case["candidates"])
+    case["brokers"][idle]["bundles"] = []
+    case["preallocated"].pop(idle, None)
+    return Question(operation, case)
+
+
 def asked_twice(asked: Questions) -> st.SearchStrategy[Trial]:
     """Return a strategy for trials that ask the same question twice."""
     return asked.map(lambda question: Trial((question, _copy(question))))
@@ -299,7 +317,7 @@ def the_order_of_names_does_not_matter(exchanges: Sequence[Exchange], expect: Ex
     _demand_answer(first, second, expect)
 
 
-@check_exchanges("ANSWER-05", draws=of_each_operation(asked_once))
+@check_exchanges("ANSWER-05", draws=strategies_with_idle_broker)
 def a_legal_case_is_answered(exchanges: Sequence[Exchange], expect: Expect) -> None:
     """No valid case causes a failure, or a refusal that no rule allows."""
     for exchange in exchanges:

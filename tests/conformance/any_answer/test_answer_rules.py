@@ -12,6 +12,7 @@ from pulsar_conformance.conformance.cases.saved import load_saved
 from pulsar_conformance.conformance.common.trial import CASE_CHANGED, Trial
 from pulsar_conformance.conformance.engine import implementation as implementations
 from pulsar_conformance.conformance.engine.attribute import attribute_faults
+from pulsar_conformance.conformance.engine.draw import draw_trials
 from pulsar_conformance.conformance.engine.evaluate import Fault, Outcome
 from pulsar_conformance.conformance.engine.implementation import Implementation
 from pulsar_conformance.conformance.engine.judge import AppliedRule, JudgedImplementation
@@ -282,3 +283,16 @@ def test_an_implementation_of_one_operation_is_judged_on_that_one(planted, tmp_p
     assert found.pop("ANSWER-01").verdict == "not_applicable"
     assert {one.verdict for one in found.values()} == {"pass"}
     assert all(0 < one.reached < one.drawn for one in found.values())
+
+
+def test_several_placements_of_any_answer_have_an_idle_candidate():
+    def idle(case):
+        ahead = case["preallocated"]
+        return any(
+            not case["brokers"][name]["bundles"] and not ahead.get(name)
+            for name in case["candidates"]
+        )
+
+    drawn = draw_trials("ANSWER-05", "documented-3.0", 1, 100)
+    asked = [one for trial in drawn for one in trial.questions if one.operation == "place.select"]
+    assert sum(idle(one.case) for one in asked) >= 3
