@@ -1,6 +1,7 @@
 """Partitions are distributed over bundles like independent topics."""
 
 from pulsar_conformance import specs
+from pulsar_conformance.conformance.common.trial import Trial
 from pulsar_conformance.conformance.engine.draw import draw_trials
 from pulsar_conformance.conformance.engine.evaluate import RuleEvaluator
 from pulsar_conformance.reference import Model, Readings
@@ -32,3 +33,13 @@ def test_partitions_by_their_own_names_are_allowed():
 
 def test_partitions_that_are_together_in_every_topic_are_found():
     assert outcomes(glued).count("violated") >= EXAMPLES // 2
+
+
+def test_partitions_may_all_be_in_a_bundle_that_is_much_wider_than_the_others():
+    narrow = [f"0x{number:08x}" for number in range(16)]
+    topics = [f"persistent://shop/web/orders-partition-{number}" for number in range(16)]
+    case = {"boundaries": [*narrow, "0xffffffff"], "topics": topics}
+    answer = MODEL.answer("bundles.locate", case)
+    assert len(set(answer["bundles"])) == 1
+    evaluator = RuleEvaluator(specs.load().defaults(PROFILE), Readings.of(PROFILE))
+    assert evaluator.judge(RULE, Trial.of("bundles.locate", case), [answer]).word == "not_reached"
