@@ -17,6 +17,7 @@ JAVA_OPTION_VARIABLES = frozenset({"JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JA
 
 SPARK_VERSION = 4
 SPARK_EXTRA = "pip install '.[spark]'"
+PULSAR_EXTRA = "pip install '.[pulsar]'"
 
 
 def major_version(program: str, *arguments: str) -> int | None:

@@ -56,6 +56,7 @@ class Derivation:
 def fold_steps(steps: Sequence[Step]) -> Iterator[Step]:
     """Yield the steps, with a line in place of steps that repeat earlier steps.
 
+    Of consecutive equal steps, such as those of a constant history, one is kept, with their number.
     If consecutive brokers have equal steps, the steps of the first broker are kept. A line such as
     "b3 to b10 as b2", or "b3, b5 as b2" if the numbers have gaps, replaces the others. Steps are
     equal if they differ only in the names of the broker and its bundles. In a cycle that directly
@@ -63,7 +64,7 @@ def fold_steps(steps: Sequence[Step]) -> Iterator[Step]:
     have.
     """
     before: tuple[Step, ...] = ()
-    for _, alike in groupby(blocks(steps), key=_likeness):
+    for _, alike in groupby(blocks(_without_repetitions(steps)), key=_likeness):
         first, *others = alike
         yield from _without_repeated(before, first)
         before = first
@@ -71,6 +72,16 @@ def fold_steps(steps: Sequence[Step]) -> Iterator[Step]:
             names = [block[0].label.strip() for block in others]
             label = first[0].label.replace(first[0].label.strip(), _span(names))
             yield Step(label, f"as {first[0].label.strip()}")
+
+
+def _without_repetitions(steps: Sequence[Step]) -> list[Step]:
+    """Return the steps with one step, and its number, in place of consecutive equal steps."""
+    kept: list[Step] = []
+    for step, equal in groupby(steps):
+        each = list(equal)
+        said = f"{step.text}, {len(each)} times in a row"
+        kept += [replace(step, text=said)] if step.text and len(each) > 1 else each
+    return kept
 
 
 def _without_repeated(before: tuple[Step, ...], block: tuple[Step, ...]) -> Iterator[Step]:

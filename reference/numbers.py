@@ -97,7 +97,8 @@ def jsonable(number: Fraction) -> int | float:
 
 def quantity(number: Fraction | int, noun: str) -> str:
     """Format a number with its noun: 1 cycle, 2 cycles, 0.5 minutes."""
-    return f"{plain(exact(number))} {in_number(noun, number)}"
+    written = plain(exact(number))
+    return f"{written} {in_number(noun, 1 if written == '1' else number)}"
 
 
 def throughput(number: Rate, digits: int = 2) -> str:

@@ -381,7 +381,7 @@ def _amount_steps(levels: Levels, broker: Broker) -> Iterator[Step]:
     cycle, usage, target = levels.cycle, levels.usage[broker.name], levels.target
     need, traffic = cycle.written(levels.need_of(broker)), cycle.written(cycle.traffic_of(broker))
     share = SHARE_WRITTEN[cycle.readings["threshold-released"]](usage - target, usage)
-    points = f"{plain(usage)} - {plain(target)} = {plain(usage - target)} points"
+    points = f"{plain(usage)} - {plain(target)} = {quantity(usage - target, 'point')}"
     yield Step(
         "target",
         f"{plain(target)} %, {BELOW_WRITTEN[cycle.readings['threshold-target']]} below the average",

@@ -16,7 +16,7 @@ from typing import Any
 from pulsar_conformance.adapters.connection import Connection, Limits
 from pulsar_conformance.adapters.errors import AdapterError
 from pulsar_conformance.adapters.process import HostedConnection
-from pulsar_conformance.adapters.programs import java_problem
+from pulsar_conformance.adapters.programs import PULSAR_EXTRA, java_problem
 from pulsar_conformance.adapters.protocol import JSON
 from pulsar_conformance.adapters.pulsar import maven, nearest, versions
 from pulsar_conformance.adapters.pulsar.shelf import CachedJars, Damaged
@@ -130,7 +130,7 @@ class ReleasedConnection(HostedConnection):
 def check_prerequisites() -> None:
     """Check that everything besides the jars is installed. Errors: `BadTarget`."""
     if importlib.util.find_spec("jpype") is None:
-        raise BadTarget("released Pulsar needs JPype: pip install '.[pulsar]'")
+        raise BadTarget(f"released Pulsar needs JPype: {PULSAR_EXTRA}")
     if problem := java_problem():
         raise BadTarget(f"released Pulsar {problem}")
 

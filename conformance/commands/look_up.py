@@ -21,6 +21,9 @@ from pulsar_conformance.specs.text import columns, counted, enumerated, paragrap
 SHARED_SCHEMAS = ("message", "shapes")
 """Names of the schemas of protocol messages and of structures that operations share."""
 
+MARKS = {"*": "followed by", " ": "allowed by", "-": "not allowed by"}
+"""Marks of an alternative, and what they say about a profile."""
+
 UNDER_OTHERS = "an implementation that follows another alternative is not judged by this rule"
 
 
@@ -206,28 +209,63 @@ def _profiles(_args: argparse.Namespace) -> Iterator[str]:
 
 def _readings_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", nargs="*", metavar="NAME", help="only these readings")
-    add_profile(parser, "mark the alternatives of this profile (%(default)s)")
+    parser.add_argument(
+        "--judge-by",
+        "--profile",
+        action="append",
+        dest="profiles",
+        metavar="PROFILE",
+        help=f"mark the alternatives of this profile ({DEFAULT_PROFILE}); repeat the option to "
+        "compare profiles",
+    )
 
 
 def _readings(args: argparse.Namespace) -> Iterator[str]:
-    """Yield each reading with its alternatives."""
+    """Yield each reading with its alternatives, marked for one or for several profiles."""
     known = specs.load()
-    known.profile(args.profile)
+    profiles = list(dict.fromkeys(args.profiles or [DEFAULT_PROFILE]))
+    for one in profiles:
+        known.profile(one)
     for name in args.name or known.readings:
         if name not in known.readings:
             raise UnknownName(name, "reading", known.readings)
         reading = known.readings[name]
         yield from paragraph(reading.question, 2, f"{name}: ")
-        yield from columns(
-            [
-                (f"  {_mark(known, args.profile, name, one)} {one.value}", one.meaning)
+        marks = {
+            one.value: [_mark(known, profile, name, one) for profile in profiles]
+            for one in reading.alternatives
+        }
+        if len(profiles) == 1:
+            rows = [
+                (f"  {marks[one.value][0]} {one.value}", one.meaning)
                 for one in reading.alternatives
             ]
-        )
-    yield from paragraph(
-        f"* the alternative of {args.profile}; --reading NAME=VALUE chooses another"
-    )
-    yield from paragraph(f"- not allowed by {args.profile}")
+            yield from columns(rows)
+        else:
+            for one in reading.alternatives:
+                yield from paragraph(one.meaning, 4, f"  {one.value}: ")
+                yield from _marked_by(profiles, marks[one.value])
+    yield from _meaning_of_marks(profiles)
+
+
+def _marked_by(profiles: Sequence[str], marks: Sequence[str]) -> Iterator[str]:
+    """Yield a line per mark, with the profiles that give an alternative this mark."""
+    rows = []
+    for mark, said in MARKS.items():
+        if named := [one for one, its in zip(profiles, marks, strict=True) if its == mark]:
+            rows.append((f"    {said}", ", ".join(named)))
+    yield from columns(rows)
+
+
+def _meaning_of_marks(profiles: Sequence[str]) -> Iterator[str]:
+    """Yield text that explains the marks, and how to choose an alternative or compare profiles."""
+    if len(profiles) > 1:
+        yield from paragraph("--reading NAME=VALUE chooses another alternative that is allowed")
+        return
+    [profile] = profiles
+    yield from paragraph(f"* the alternative of {profile}; --reading NAME=VALUE chooses another")
+    yield from paragraph(f"- not allowed by {profile}")
+    yield from paragraph("repeat --judge-by PROFILE to compare profiles")
 
 
 def _mark(known: Specs, profile: str, reading: str, one: Alternative) -> str:

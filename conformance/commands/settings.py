@@ -206,6 +206,7 @@ def _explanation(found: SettingsRead, args: argparse.Namespace, *, assumed: bool
 def _sections(found: SettingsRead, to: str | None, every: bool) -> Iterator[Section]:
     from pulsar_conformance.conformance.cases.effects import KINDS, NOT_KNOWN, NOTHING, STOPPED
     from pulsar_conformance.conformance.compare.upgrade import (
+        command_to_compare,
         later_releases,
         new_settings,
         note_on_version,
@@ -255,8 +256,7 @@ def _sections(found: SettingsRead, to: str | None, every: bool) -> Iterator[Sect
     old = nearest_profile(found.version).partition("-")[2] if found.older else release
     newest = later[-1] if later else nearest_profile(new or release).partition("-")[2]
     if to and release_line(old) != release_line(newest):
-        hint = f"pulsar-conformance changes {old} {newest}"
-        yield f"to see which decisions and settings change, run: {hint}", []
+        yield f"to see which decisions and settings change, {command_to_compare(old, newest)}", []
     in_force = sorted(_in_force(found).items(), key=lambda one: one[1][0] == one[1][1])
     rows = [
         f"{found.newer_names.get(name, name)} = {short_value(value)} ({found.places[name]}"

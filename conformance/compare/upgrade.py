@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
+from importlib.util import find_spec
 from typing import Any
 
+from pulsar_conformance.adapters.programs import PULSAR_EXTRA
 from pulsar_conformance.conformance.cases.effects import (
     BALANCING_ENABLED,
     KINDS,
@@ -98,6 +100,14 @@ def note_on_version(to: str | None, new: str) -> str:
     if not to or not new or release_line(to) == release_line(new):
         return ""
     return f"Pulsar {to} is not known; {new}, the latest version known before it, is compared"
+
+
+def command_to_compare(old: str, new: str) -> str:
+    """Return text with the command that compares two releases, and what has to be installed."""
+    command = f"run: pulsar-conformance changes {old} {new}"
+    if find_spec("jpype"):
+        return command
+    return f"{command} (first, in the clone: {PULSAR_EXTRA}; it also needs Java)"
 
 
 def upgrade_changes(

@@ -65,7 +65,8 @@ def locate(context: Context, case: Case) -> Derivation:
         counted = COUNTED[context.readings["partitions"]]
         for topic, name in zip(case["topics"], names, strict=True):
             first, further = counted(topic)
-            of = "" if first == topic else f"that of {first}, and {further} bundles on: "
+            on = "1 bundle" if further == 1 else f"{further} bundles"
+            of = "" if first == topic else f"that of {first}, and {on} on: "
             yield Step(topic, f"hash {hex_of(hash_of(first))}, {of}in {name}")
 
     return Derivation({"bundles": names}, explain)

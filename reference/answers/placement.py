@@ -9,7 +9,7 @@ from pulsar_conformance.reference.anti_affinity import Spread
 from pulsar_conformance.reference.cluster import average_of
 from pulsar_conformance.reference.context import Answer, Case, Context
 from pulsar_conformance.reference.derivation import Derivation, Step
-from pulsar_conformance.reference.numbers import messages, plain
+from pulsar_conformance.reference.numbers import messages, plain, quantity
 from pulsar_conformance.reference.placement import (
     AVERAGE_SHEDDER,
     LEAST_RATE,
@@ -75,7 +75,7 @@ def _below_mean(found: LeastUsage) -> Iterator[Step]:
     for name, usage in found.usage.items():
         yield Step(name, f"{plain(usage)} %")
     if found.usage:
-        yield Step("mean", f"{plain(found.mean)} %, and {plain(found.below)} points below it")
+        yield Step("mean", f"{plain(found.mean)} %, and {quantity(found.below, 'point')} below it")
     yield Step("decision", f"{' or '.join(found.best) or 'nowhere'}, by chance")
 
 

@@ -7,7 +7,13 @@ from dataclasses import dataclass
 from functools import partial
 
 from pulsar_conformance.reference.derivation import Step
-from pulsar_conformance.reference.numbers import Fraction, places_apart, plain, throughput
+from pulsar_conformance.reference.numbers import (
+    Fraction,
+    places_apart,
+    plain,
+    quantity,
+    throughput,
+)
 from pulsar_conformance.reference.released.loads import SHARE_OF_HEAP, Leader, as_percent, percent
 from pulsar_conformance.reference.released.strategy import (
     BrokerUnloads,
@@ -192,7 +198,8 @@ def _steps(
         if used_of > now * 100:
             yield Step("except", f"{plain(Fraction(used_of))} % of {other}, whose weight is 0")
     points = plain(as_percent(threshold))
-    yield Step("threshold", f"{points} points ({SHEDDER_THRESHOLD})", detail=True)
+    in_points = quantity(as_percent(threshold), "point")
+    yield Step("threshold", f"{in_points} ({SHEDDER_THRESHOLD})", detail=True)
     limit = f"{average} + {points}"
     if name not in cycle.need:
         if _looks_for_idle(known) and cycle.relieved is None and not any(cycle.chosen.values()):

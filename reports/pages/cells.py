@@ -173,7 +173,11 @@ def format_setting(name: str, value: Any) -> str:
     unit = known.unit if known else None
     if value is None or isinstance(value, str) or not unit or unit in UNITLESS_SETTINGS:
         return format_field(name, value)
-    unit = "%" if unit == "percent" else unit.removesuffix("s") if value == 1 else unit
+    if unit == "percent":
+        unit = "%"
+    elif value == 1:
+        counted, per, time = unit.partition(" per ")
+        unit = f"{counted.removesuffix('s')}{per}{time}"
     return f"{format_field(name, value)} {unit}"
 
 

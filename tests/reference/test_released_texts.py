@@ -118,6 +118,26 @@ def test_only_brokers_numbered_without_a_gap_are_given_as_a_range(names, label):
     assert [step.label for step in fold_steps(each)] == [names[0], "  usage", label]
 
 
+def test_consecutive_equal_steps_are_shown_once_with_their_number():
+    mixed = Step("  history", "15 x 0.9 + 15 x 0.1 = 15 %")
+    other = Step("  history", "15 x 0.9 + 40 x 0.1 = 17.5 %")
+    shown = list(fold_steps([Step("b1", ""), mixed, mixed, mixed, other, mixed]))
+    assert [step.text for step in shown] == [
+        "",
+        "15 x 0.9 + 15 x 0.1 = 15 %, 3 times in a row",
+        other.text,
+        mixed.text,
+    ]
+
+
+def test_a_threshold_of_one_is_one_point():
+    settings = {"loadBalancerBrokerThresholdShedderPercentage": 1}
+    brokers = {"b1": used(48), "b2": used(40)}
+    found = steps("released-3.0", "ThresholdShedder", brokers, **settings)
+    [text] = dict.fromkeys(of(found, "threshold"))
+    assert text.startswith("1 point (")
+
+
 def test_bundles_of_which_only_the_leader_has_data_are_counted():
     case = {"brokers": {"b1": {"bundles": OWN}, "b2": {}}, "bundles": {OWN[0]: {}, OTHER[0]: {}}}
     assert Trial.of("shed.select", case).size == "2 brokers, 3 bundles"

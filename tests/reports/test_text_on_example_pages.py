@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 from pulsar_conformance import fixtures, specs
-from pulsar_conformance.reports.pages.cells import format_field
+from pulsar_conformance.reference import Model
+from pulsar_conformance.reports.pages.cells import format_field, format_setting
 
 COMMITTED = Path(__file__).parents[2] / "reports" / "examples"
 """The pages; another test ensures that they are up to date."""
@@ -209,3 +210,27 @@ def test_the_index_explains_words_that_only_schemas_define():
     index = (COMMITTED / "README.md").read_text("utf-8")
     for word in ("brokerCount", "minLimit", "attempt", "capacity", "default"):
         assert f"`{word}`" in index.partition("## How to read a page")[2].partition("## [")[0]
+
+
+@pytest.mark.parametrize(
+    ("setting", "one", "two"),
+    [
+        ("loadBalancerOverrideBrokerNicSpeedGbps", "1 gigabit per second", "2 gigabits per second"),
+        (
+            "loadBalancerBrokerThresholdShedderPercentage",
+            "1 percentage point",
+            "2 percentage points",
+        ),
+        ("loadBalancerNamespaceBundleMaxSessions", "1 session", "2 sessions"),
+    ],
+)
+def test_a_unit_is_in_the_singular_after_one(setting, one, two):
+    assert [format_setting(setting, count) for count in (1, 2)] == [one, two]
+
+
+def test_one_bundle_further_on_is_in_the_singular():
+    topics = ["persistent://shop/eu/orders-partition-1", "persistent://shop/eu/orders-partition-2"]
+    case = {"boundaries": ["0x00000000", "0x80000000", "0xffffffff"], "topics": topics}
+    derived = Model("documented-3.0", {"partitions": "spread"}).derive("bundles.locate", case)
+    said = [step.text for step in derived.steps if step.label in topics]
+    assert [" and 1 bundle on: " in said[0], " and 2 bundles on: " in said[1]] == [True, True]

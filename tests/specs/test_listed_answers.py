@@ -1,12 +1,13 @@
-"""The worked examples of SHED-08 list every answer that the rule allows."""
+"""Worked examples list every answer that the rules allow, or are right that there is only one."""
 
-from itertools import permutations
+from itertools import combinations, islice, permutations, product
 
 import pytest
 from pulsar_conformance import fixtures, specs
 from pulsar_conformance.conformance.common.trial import Question, Trial
 from pulsar_conformance.conformance.engine.evaluate import RuleEvaluator
 from pulsar_conformance.reference import Readings
+from test_examples import profiles_of, readings_of
 
 PROFILE = "documented-3.0"
 JUDGING = ("SHED-02", "SHED-03", "SHED-08")
@@ -26,6 +27,65 @@ def unloads_of(case):
             order = [places[one["broker"]] for one in unload]
             if order == sorted(order):
                 yield list(unload)
+
+
+AT_A_LIMIT = ("uniform-at-the-thresholds", "uniform-50-messages-more")
+"""Examples exactly at a threshold, where no rule judges; their arithmetic says so."""
+
+MAX_CHOICES = 200
+"""Number of answers up to which all are judged."""
+
+WITH_ONE_ANSWER = [
+    one
+    for one in fixtures.examples()
+    if [operation for operation, _case in one.questions] == ["shed.select"]
+    and len(one.allowed or ()) == 1
+    and not one.judged_by_rules
+]
+
+
+def choices_of(case):
+    """Yield every choice of owned bundles; under TransferShedder, with every next owner."""
+    owned = [
+        {"broker": name, "bundle": bundle}
+        for name, broker in case["brokers"].items()
+        for bundle in broker.get("bundles", ())
+    ]
+    transfers = (case.get("strategy") or "").endswith("TransferShedder")
+    for count in range(len(owned) + 1):
+        for chosen in combinations(owned, count):
+            for owners in product(case["brokers"] if transfers else [None], repeat=count):
+                unload = [
+                    {**one, "to": to} if transfers else one
+                    for one, to in zip(chosen, owners, strict=True)
+                ]
+                if all(one.get("to") != one["broker"] for one in unload):
+                    yield unload
+
+
+@pytest.mark.parametrize("example", WITH_ONE_ANSWER, ids=lambda one: one.id)
+def test_no_other_choice_of_bundles_is_allowed_beside_a_single_answer(example):
+    [(operation, case)] = example.questions
+    profile = profiles_of(example)[0]
+    readings = Readings.of(profile, readings_of(example, profile)[0])
+    evaluator = RuleEvaluator(specs.load().defaults(profile), readings)
+    trial = Trial((Question(operation, case),))
+    judging = [
+        rule.id
+        for rule in specs.load().rules_of(profile)
+        if operation in rule.operations and rule.untestable is None
+    ]
+    [[given]] = example.allowed
+    others = [
+        unload
+        for unload in islice(choices_of(case), MAX_CHOICES)
+        if sorted(map(str, unload)) != sorted(map(str, given.get("unload", ())))
+        and not any(
+            evaluator.judge(rule, trial, [{"unload": unload}]).word == "violated"
+            for rule in judging
+        )
+    ]
+    assert bool(others) == (example.id in AT_A_LIMIT), others
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda one: one.id)

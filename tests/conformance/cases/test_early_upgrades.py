@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from pulsar_conformance import fixtures
 from pulsar_conformance.conformance.commands.main import main
+from pulsar_conformance.conformance.compare import upgrade
 from pulsar_conformance.reference import Model
 from pulsar_conformance.specs.judged import nearest_profile, ways_of_version
 
@@ -194,3 +195,13 @@ def test_versions_2_6_and_2_7_shed_and_split_as_their_sources_do(told, version):
 @pytest.mark.parametrize("version", ["2.4.2", "2.5.2"])
 def test_versions_before_2_6_split_by_range(version):
     assert ways_of_version(version)["split-algorithms"] == "range"
+
+
+def test_what_a_comparison_of_releases_needs_is_said_where_it_is_not_installed(monkeypatch):
+    monkeypatch.setattr(upgrade, "find_spec", lambda _name: None)
+    assert upgrade.command_to_compare("3.0.7", "4.2.4") == (
+        "run: pulsar-conformance changes 3.0.7 4.2.4 (first, in the clone: pip install "
+        "'.[pulsar]'; it also needs Java)"
+    )
+    monkeypatch.setattr(upgrade, "find_spec", lambda _name: "installed")
+    assert upgrade.command_to_compare("3.0.7", "4.2.4").endswith("changes 3.0.7 4.2.4")

@@ -59,9 +59,24 @@ def test_readings_mark_what_a_profile_takes(said):
     lines = said("readings", "overload-scope", "--judge-by", "documented-2.10")
     assert [line.split()[1] for line in lines if line.startswith("  * ")] == ["all"]
     named = {
-        line.partition(":")[0] for line in said("readings") if not line.startswith((" ", "*", "-"))
+        line.partition(":")[0] for line in said("readings") if line[0] not in " *-" and ":" in line
     }
     assert named == set(EVERY.readings)
+
+
+def test_readings_compare_several_profiles(said):
+    profiles = ("documented-3.0", "documented-4.2", "released-4.2", "documented-3.0")
+    options = [word for one in profiles for word in ("--judge-by", one)]
+    lines = said("readings", "overload-amount", *options)
+    every = lines[lines.index("  every: Every bundle that it may move.") + 1 :]
+    assert every == [
+        "    allowed by      documented-4.2",
+        "    not allowed by  documented-3.0, released-4.2",
+        "--reading NAME=VALUE chooses another alternative that is allowed",
+    ]
+    [margin] = [line for line in lines if line.startswith("    followed by") and "4.2" in line]
+    assert margin.split(maxsplit=2)[2] == "documented-3.0, documented-4.2, released-4.2"
+    assert "repeat --judge-by PROFILE to compare profiles" in said("readings", "overload-amount")
 
 
 def test_annotated_settings_say_whether_they_are_dynamic_and_what_replaces_them(said):
