@@ -25,12 +25,15 @@ from pulsar_conformance.reference.cluster import (
 from pulsar_conformance.reference.context import Answer, Case, Context, Refused
 from pulsar_conformance.reference.derivation import Derivation, Step
 from pulsar_conformance.reference.numbers import (
+    ZERO,
     Fraction,
     Rate,
     exact,
     jsonable,
+    messages,
     plain,
     quantity,
+    throughput,
 )
 
 PLACES = 4
@@ -125,7 +128,7 @@ def bundle(context: Context, case: Case) -> Derivation:
 
 def _rates_steps(samples: Sequence[Rates], known: Average, chosen: str) -> Iterator[Step]:
     if not samples:
-        assumed = f"{plain(known.rates.messages_in)} msg/s and {plain(known.rates.bytes_in)} B/s"
+        assumed = f"{messages(known.rates.messages_in)} and {throughput(known.rates.bytes_in)}"
         yield Step("rates", f"never measured: {assumed} each way are assumed")
         return
     if not any(known.rates.each()):
@@ -180,9 +183,21 @@ def broker(context: Context, case: Case) -> Derivation:
 
 
 def _written(rates: Rates) -> str:
-    """Format the message rates and throughput in both directions."""
-    messages_in, messages_out, bytes_in, bytes_out = map(plain, rates.each())
-    return f"{messages_in} + {messages_out} msg/s, {bytes_in} + {bytes_out} B/s"
+    """Format the message rates and throughput, in + out; a direction without load is left out."""
+    messages_in, messages_out, bytes_in, bytes_out = rates.each()
+    return (
+        f"{_in_and_out(messages, messages_in, messages_out)}, "
+        f"{_in_and_out(throughput, bytes_in, bytes_out)}"
+    )
+
+
+def _in_and_out(form: Callable[[Rate, int], str], into: Rate, out: Rate) -> str:
+    """Format the values of both directions, with their unit once if it is the same."""
+    texts = [form(one, RATE_PLACES) for one in (into, out) if one] or [form(ZERO, 0)]
+    units = [text.partition(" ")[2] for text in texts]
+    if units[0] == units[-1]:
+        return f"{' + '.join(text.partition(' ')[0] for text in texts)} {units[0]}"
+    return " + ".join(texts)
 
 
 def read(_context: Context, case: Case) -> Derivation:
@@ -199,7 +214,9 @@ def read(_context: Context, case: Case) -> Derivation:
         for name in RESOURCES:
             if name in broker:
                 usage, limit = broker[name]["usage"], broker[name]["limit"]
-                yield Step(name, f"{usage} / {limit} = {plain(percent_of(broker[name]))} %")
+                share = f"{plain(exact(usage), RATE_PLACES)} / {plain(exact(limit), RATE_PLACES)}"
+                percent = plain(percent_of(broker[name]), RATE_PLACES)
+                yield Step(name, f"{share} = {percent} %")
         said = [name for name in reports.LOAD if name in broker]
         yield Step("besides", ", ".join(said) or "nothing")
 

@@ -14,6 +14,7 @@ from pulsar_conformance.fixtures import Answer, Case, Example, examples
 from pulsar_conformance.reference import Step, fold_steps
 from pulsar_conformance.reference.channel import with_numbered_changes
 from pulsar_conformance.reports.pages.answers import LINE, format_answers
+from pulsar_conformance.reports.pages.cells import TITLES as FIELD_TITLES
 from pulsar_conformance.reports.pages.origins import (
     allowing_sections,
     assumed_readings,
@@ -271,14 +272,15 @@ def _lists_events(operation: str, table: Table) -> bool:
 
 
 def derivation_table(steps: Sequence[Step]) -> Table:
-    """Return the steps of a derivation as a table. A step that has indented steps below it
-    is bold.
+    """Return the steps of a derivation as a table, in which fields have the headings that they have
+    in the tables of cases. A step that has indented steps below it is bold.
     """
     depths = [len(step.label) - len(step.label.lstrip()) for step in steps]
     below = [*depths[1:], 0]
+    labels = [FIELD_TITLES.get(step.label.strip(), step.label.strip()) for step in steps]
     rows = (
-        (f"**{step.label.strip()}**" if deeper > depth else step.label.strip(), step.text)
-        for step, depth, deeper in zip(steps, depths, below, strict=True)
+        (f"**{label}**" if deeper > depth else label, step.text)
+        for step, label, depth, deeper in zip(steps, labels, depths, below, strict=True)
     )
     return Table(("step", ""), tuple(rows))
 

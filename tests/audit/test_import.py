@@ -20,6 +20,7 @@ from standins.exported import (
     UNLOADED_AT,
     USAGE,
     curl_folder,
+    example_records,
     lines,
     one_object,
     own_records,
@@ -61,6 +62,15 @@ def in_order(records):
 
 
 EXPECTED = in_order(of_kind(own_records(), "load_report"))
+
+
+@pytest.mark.parametrize("cluster", ["eu-1", "eu-2"])
+def test_the_examples_of_the_guide_are_imported(imported, tmp_path, cluster):
+    its = [one for one in example_records() if json.loads(one)["cluster"] == cluster]
+    (tmp_path / "records.jsonl").write_text("\n".join(its), "utf-8")
+    found, _notes = imported(tmp_path / "records.jsonl")
+    kinds = {json.loads(one)["kind"] for one in its}
+    assert kinds <= {one["kind"] for one in found}
 
 
 @pytest.mark.parametrize("save", [curl_folder, znodes, one_object])

@@ -1,6 +1,7 @@
 """Every line of a history is used, or quarantined with the reason; no line stops a run."""
 
 import gzip
+import json
 from collections import Counter
 from pathlib import Path
 
@@ -12,12 +13,18 @@ from pulsar_conformance.audit.input import gzipped, lines
 from pulsar_conformance.audit.input.files import current_files
 from pulsar_conformance.audit.input.gzipped import compressed_lines, is_intact_gzip
 from pulsar_conformance.audit.input.lines import read_lines
-from pulsar_conformance.audit.input.parsing import _without_byte_order_mark
+from pulsar_conformance.audit.input.parsing import (
+    REQUIRED,
+    SHEDDING,
+    SHUTDOWN,
+    _without_byte_order_mark,
+)
 from pulsar_conformance.audit.input.paths import escape_existing_path
 from pulsar_conformance.audit.input.reasons import REASONS
 from pulsar_conformance.audit.input.records import quarantine, records
 from pulsar_conformance.audit.pipeline.tables import SILVER
 from pyspark.sql import functions as F
+from standins.exported import example_records
 from standins.records import (
     GOOD,
     HALVES,
@@ -150,6 +157,17 @@ def test_the_page_has_every_rule():
     page = (guides / "audit-a-fleet.md").read_text("utf-8")
     for name, reason in REASONS.items():
         assert f"| `{name}` | {reason.rule} |" in page
+
+
+def test_the_guide_has_an_example_of_every_record(session, tmp_path):
+    examples = example_records()
+    told = [json.loads(one) for one in examples]
+    assert {one["kind"] for one in told} == set(REQUIRED)
+    assert {SHEDDING, SHUTDOWN} <= {one.get("cause") for one in told}
+    folder = str(history(tmp_path, examples))
+    rows = records(read_lines(session, folder, current_files(session, folder)))
+    assert [(row.line, row.reason) for row in quarantine(rows).collect()] == []
+    assert rows.where("used").count() == len(examples)
 
 
 def test_used_and_quarantined_are_all(session, tmp_path):

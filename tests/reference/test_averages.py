@@ -70,7 +70,7 @@ def test_each_average_is_worked_out_on_paper():
         assert "msgRateOut" not in text
 
 
-@pytest.mark.parametrize(("reading", "size"), [("decimal", "50000 B/s"), ("binary", "51200 B/s")])
+@pytest.mark.parametrize(("reading", "size"), [("decimal", "50 KB/s"), ("binary", "51.2 KB/s")])
 def test_what_is_assumed_is_said(reading, size):
     model = Model("documented-2.4", {"kilobyte": reading})
     nothing = model.derive("average.bundle", {**USUAL, "samples": []}).lines()

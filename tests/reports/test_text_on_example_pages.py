@@ -234,3 +234,22 @@ def test_one_bundle_further_on_is_in_the_singular():
     derived = Model("documented-3.0", {"partitions": "spread"}).derive("bundles.locate", case)
     said = [step.text for step in derived.steps if step.label in topics]
     assert [" and 1 bundle on: " in said[0], " and 2 bundles on: " in said[1]] == [True, True]
+
+
+def test_a_derivation_has_the_headings_and_units_of_the_tables():
+    shown = example_on_page("data-broker-gains-a-bundle")
+    assert "| **short term** | the sum over 2 bundles: 305 msg/s, 30.5 KB/s |" in shown
+    assert "shortTermData" not in shown
+    assert "50 + 50 msg/s, 50 + 50 KB/s, never measured" in example_on_page(
+        "data-broker-never-measured"
+    )
+
+
+def test_a_small_percentage_of_a_report_is_not_rounded_to_nothing():
+    report = {
+        "bandwidthOut": {"usage": 5.3, "limit": 10240000},
+        "loadReportType": "LocalBrokerData",
+    }
+    derived = Model("documented-3.0").derive("report.read", {"report": report})
+    [said] = [step.text for step in derived.steps if step.label == "bandwidthOut"]
+    assert said == "5.3 / 10240000 = 0.000052 %"

@@ -2,6 +2,7 @@
 
 import json
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 START = datetime(2026, 11, 20, 10, 0, tzinfo=UTC)
 CLUSTER = "eu-1"
@@ -121,3 +122,12 @@ def series():
     found["pulsar_lb_unload_bundle_total", (("broker", "b1:8080"),)] = counted
     for (name, labels), values in found.items():
         yield {"metric": {"__name__": name, **dict(labels)}, "values": values}
+
+
+GUIDE = Path(__file__).parents[2] / "reports" / "site" / "guides" / "audit-a-fleet.md"
+
+
+def example_records():
+    """Return the lines of the history that the guide shows."""
+    _, _, after = GUIDE.read_text("utf-8").partition("```json\n")
+    return after.partition("```")[0].splitlines()
