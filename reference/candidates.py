@@ -94,7 +94,7 @@ class Growth:
 
     @property
     def enabled(self) -> bool:
-        """True if this broker is the leader and the automatic split is enabled. [SPLIT-07]
+        """True if automatic splits are enabled and this broker is the leader. [SPLIT-07]
 
         No document says whether other brokers split bundles.
         """
@@ -124,19 +124,19 @@ class Growth:
         return self.split if self.settings.flag(AUTO_UNLOAD) else ()
 
 
-def _long_term(growth: Growth, bundle: str) -> Rates:
+def _long_term_rates(growth: Growth, bundle: str) -> Rates:
     """Return the long-term average, or the assumed rates if there are no samples."""
     average = average_of(growth.case["bundles"].get(bundle), "longTermData")
     return average or unmeasured_rates(growth.readings["kilobyte"])
 
 
-def _latest(growth: Growth, bundle: str) -> Rates:
+def _latest_rates(growth: Growth, bundle: str) -> Rates:
     return growth.stats[bundle].rates
 
 
 RATES: Mapping[str, Callable[[Growth, str], Rates]] = {
-    "long-term": _long_term,
-    "latest": _latest,
+    "long-term": _long_term_rates,
+    "latest": _latest_rates,
 }
 """A bundle's rates, for each alternative of the reading `split-rate-window`."""
 

@@ -87,12 +87,12 @@ class Stats:
     def read(cls, data: Json) -> Stats:
         """Parse a bundle's statistics."""
         topics, producers, consumers = (
-            _counted(data, name) for name in ("topics", "producerCount", "consumerCount")
+            _parse_count(data, name) for name in ("topics", "producerCount", "consumerCount")
         )
         return cls(Rates.read(data), topics, producers, consumers)
 
 
-def _counted(data: Json, name: str) -> int:
+def _parse_count(data: Json, name: str) -> int:
     """Parse a count; 0 if it is absent."""
     count: int = data.get(name, 0)
     return count

@@ -34,7 +34,7 @@ KEPT_CONTEXTS = 256
 """Maximum number of cached contexts, one for each combination of profile and readings."""
 
 UNLIMITED = Fraction(1 << 80)
-"""A limit that nothing exceeds."""
+"""The value of a limit that is switched off: no quantity exceeds it."""
 
 
 class MissingSetting(LookupError):
@@ -148,7 +148,7 @@ class WithoutAnswer(Exception):
     """Raised for a question that cannot be answered; the message gives the reason."""
 
     how: ClassVar[str]
-    """The field of the protocol that holds the reason."""
+    """Name of the field of the answer that holds the reason."""
 
 
 class Refused(WithoutAnswer):
@@ -186,7 +186,9 @@ class Context:
         Errors: `specs.UnknownName`.
         """
         chosen = tuple((name, str(value)) for name, value in (readings or {}).items())
-        return replace(_context(profile, chosen, neutral))  # Each copy counts its own questions.
+        return replace(
+            _build_context(profile, chosen, neutral)
+        )  # Each copy counts its own questions.
 
     def turn(self, case: Case) -> int:
         """Return the number of earlier calls for the same case.
@@ -205,7 +207,7 @@ class Context:
 
 
 @lru_cache(KEPT_CONTEXTS)
-def _context(profile: str, readings: tuple[tuple[str, str], ...], neutral: bool) -> Context:
+def _build_context(profile: str, readings: tuple[tuple[str, str], ...], neutral: bool) -> Context:
     bundled = specs.load()
     release = None
     if bundled.profile(profile).kind == "released":

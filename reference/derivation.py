@@ -54,23 +54,22 @@ class Derivation:
 
 
 def fold_steps(steps: Sequence[Step]) -> Iterator[Step]:
-    """Yield the steps, with a line in place of steps that repeat earlier steps.
+    """Yield the steps; steps that repeat earlier steps are replaced by one line.
 
     Of consecutive equal steps, such as those of a constant history, one is kept, with their number.
     If consecutive brokers have equal steps, the steps of the first broker are kept. A line such as
     "b3 to b10 as b2", or "b3, b5 as b2" if the numbers have gaps, replaces the others. Steps are
-    equal if they differ only in the names of the broker and its bundles. In a cycle that directly
-    follows another cycle, the line "as in the cycle before" replaces the steps that both cycles
-    have.
+    equal if they differ only in the names of the broker and its bundles. If a cycle directly
+    follows another cycle, the line "as in the cycle before" replaces the steps that both have.
     """
     before: tuple[Step, ...] = ()
-    for _, alike in groupby(blocks(_without_repetitions(steps)), key=_likeness):
+    for _, alike in groupby(blocks(_without_repetitions(steps)), key=_merge_key):
         first, *others = alike
         yield from _without_repeated(before, first)
         before = first
         if others:
             names = [block[0].label.strip() for block in others]
-            label = first[0].label.replace(first[0].label.strip(), _span(names))
+            label = first[0].label.replace(first[0].label.strip(), _names_text(names))
             yield Step(label, f"as {first[0].label.strip()}")
 
 
@@ -117,7 +116,7 @@ def _depth(step: Step) -> int:
     return len(step.label) - len(step.label.lstrip())
 
 
-def _likeness(block: tuple[Step, ...]) -> object:
+def _merge_key(block: tuple[Step, ...]) -> object:
     """Return a key that is equal for blocks that can be merged; other blocks have unique keys."""
     heading, *below = block
     if not below or heading.text:
@@ -133,7 +132,7 @@ NUMBERED = re.compile(r"(.*?)(\d+)(\D*)")
 """Pattern of a name; its groups are the last number in it, and the text before and after."""
 
 
-def _span(names: Sequence[str]) -> str:
+def _names_text(names: Sequence[str]) -> str:
     """Return names as "b3 to b10" if they are numbered without a gap, and otherwise as a list."""
     if len(names) > 2 and all(starmap(_follows, pairwise(names))):
         return f"{names[0]} to {names[-1]}"

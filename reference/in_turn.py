@@ -46,13 +46,15 @@ class CyclesInTurn:
         return answer
 
 
-def older_record(one: Any, passed: Minutes) -> Any:
-    """Return the record of an earlier cycle, made older by `passed` minutes."""
-    return one._replace(ago=one.ago + passed) if isinstance(one, Past) else one
+def older_record(record: Any, minutes: Minutes) -> Any:
+    """Return a copy of an earlier cycle's record that is `minutes` older."""
+    return record._replace(ago=record.ago + minutes) if isinstance(record, Past) else record
 
 
 def keep_transfers(earlier: list[Any], cycle: Cycle, unloads: tuple[str, ...]) -> list[Any]:
-    """Return the records to keep for TransferShedder: of this cycle and of recent unloads."""
+    """Return the records that TransferShedder's next cycle needs: of this cycle and of recent
+    unloads.
+    """
     hits = earlier[-1].hits if earlier else 0
     now = Past(cycle, unloads, ZERO)
     longest = cycle.settings.number(DELAY) + cycle.settings.number(LIFETIME)
@@ -61,7 +63,7 @@ def keep_transfers(earlier: list[Any], cycle: Cycle, unloads: tuple[str, ...]) -
 
 
 def _keep_usages(earlier: list[Any], cycle: Cycle, unloads: tuple[str, ...]) -> list[Any]:
-    """Return the records to keep for AvgShedder: as many cycles as it may need hits, plus one."""
+    """Return the records that AvgShedder's next cycle needs: one more than the hits required."""
     times = (AVERAGE_LOW_HITS, AVERAGE_HIGH_HITS)
     most = max(int(cycle.settings.number(one)) for one in times) + 1
     return [*earlier, (Levels(cycle).present, bool(unloads))][-most:]

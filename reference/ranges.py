@@ -156,7 +156,8 @@ COUNTED: Mapping[str, Callable[[str], tuple[str, int]]] = {
     "hashed": lambda topic: (topic, 0),
     "spread": without_partition,
 }
-"""Function from a topic to the name that is hashed, and the topic's distance from it in bundles.
+"""Function that returns the name to hash for a topic, and the number of bundles to count on from
+the bundle of that name.
 
 The keys are the alternatives of the reading `partitions`.
 """

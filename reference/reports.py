@@ -65,7 +65,7 @@ def read(report: object) -> Report:
     if not isinstance(report, Mapping):
         raise Unreadable("a load report must be a JSON object")
     manager = manager_of_report(report)
-    broker = (_simple if manager == "simple" else _modular)(report)
+    broker = (_parse_simple if manager == "simple" else _parse_modular)(report)
     if not broker and NESTED not in report:
         raise Unreadable(f"it has neither {NESTED} nor cpu")
     return Report(manager, broker)
@@ -80,20 +80,20 @@ def manager_of_report(report: Mapping[str, Any]) -> str:
     return "modular" if report.get(NESTED) is None else "simple"
 
 
-def _modular(report: Mapping[str, Any]) -> dict[str, Any]:
-    return _fields(report, (*RESOURCES, *LOAD), above="")
+def _parse_modular(report: Mapping[str, Any]) -> dict[str, Any]:
+    return _parse_fields(report, (*RESOURCES, *LOAD), above="")
 
 
-def _simple(report: Mapping[str, Any]) -> dict[str, Any]:
+def _parse_simple(report: Mapping[str, Any]) -> dict[str, Any]:
     """Parse a simple load manager's report; if it lists no bundles, use those with statistics."""
-    resources = _fields(_object(report[NESTED], NESTED), RESOURCES, above=f"{NESTED}.")
-    load = _fields(report, LOAD, above="", called=SIMPLE_NAMES)
+    resources = _parse_fields(_parse_object(report[NESTED], NESTED), RESOURCES, above=f"{NESTED}.")
+    load = _parse_fields(report, LOAD, above="", called=SIMPLE_NAMES)
     if "lastStats" in load:
         load.setdefault("bundles", list(load["lastStats"]))
     return {**resources, **load}
 
 
-def _fields(
+def _parse_fields(
     data: Mapping[str, Any],
     names: Iterable[str],
     above: str,
@@ -114,48 +114,50 @@ def _fields(
     return found
 
 
-def _object(value: object, place: str) -> Mapping[str, Any]:
+def _parse_object(value: object, place: str) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
-        raise Unreadable(f"{place}: {_quoted(value)} is not a JSON object")
+        raise Unreadable(f"{place}: {_quoted_value(value)} is not a JSON object")
     return value
 
 
-def _number(value: object, place: str) -> float:
+def _parse_number(value: object, place: str) -> float:
     if value is None:
         raise Unreadable(f"{place}: is missing")
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise Unreadable(f"{place}: {_quoted(value)} is not a number")
+        raise Unreadable(f"{place}: {_quoted_value(value)} is not a number")
     if not abs(value) <= sys.float_info.max:
-        raise Unreadable(f"{place}: {_quoted(value)} is too large")
+        raise Unreadable(f"{place}: {_quoted_value(value)} is too large")
     return value
 
 
-def _amount(value: object, place: str) -> float:
-    number = _number(value, place)
+def _parse_amount(value: object, place: str) -> float:
+    number = _parse_number(value, place)
     if number < 0:
-        raise Unreadable(f"{place}: {_quoted(value)} is below 0")
+        raise Unreadable(f"{place}: {_quoted_value(value)} is below 0")
     return number
 
 
-def _count(value: object, place: str) -> int:
-    number = _amount(value, place)
+def _parse_count(value: object, place: str) -> int:
+    number = _parse_amount(value, place)
     if number != int(number):
-        raise Unreadable(f"{place}: {_quoted(value)} is not a count")
+        raise Unreadable(f"{place}: {_quoted_value(value)} is not a count")
     return int(number)
 
 
-def _usage(value: object, place: str) -> dict[str, float] | None:
+def _parse_usage(value: object, place: str) -> dict[str, float] | None:
     """Parse usage and limit; None for a negative limit, which means not measured."""
-    data = _object(value, place)
-    limit = _number(data.get("limit"), f"{place}.limit")
+    data = _parse_object(value, place)
+    limit = _parse_number(data.get("limit"), f"{place}.limit")
     if limit < 0:
         return None
-    return {"usage": _amount(data.get("usage"), f"{place}.usage"), "limit": limit}
+    return {"usage": _parse_amount(data.get("usage"), f"{place}.usage"), "limit": limit}
 
 
-def _bundle(value: object, place: str) -> str:
+def _parse_bundle(value: object, place: str) -> str:
     if not isinstance(value, str) or not BUNDLE.fullmatch(value):
-        raise Unreadable(f"{place}: {_quoted(value)} is not a bundle (tenant/namespace/0x…_0x…)")
+        raise Unreadable(
+            f"{place}: {_quoted_value(value)} is not a bundle (tenant/namespace/0x…_0x…)"
+        )
     try:
         HashRange.parse(value)
     except ValueError as error:
@@ -163,30 +165,32 @@ def _bundle(value: object, place: str) -> str:
     return value
 
 
-def _bundles(value: object, place: str) -> list[str]:
+def _parse_bundles(value: object, place: str) -> list[str]:
     if not isinstance(value, list):
-        raise Unreadable(f"{place}: {_quoted(value)} is not a list of bundles")
-    return list(dict.fromkeys(_bundle(one, place) for one in value))
+        raise Unreadable(f"{place}: {_quoted_value(value)} is not a list of bundles")
+    return list(dict.fromkeys(_parse_bundle(one, place) for one in value))
 
 
-def _stats(value: object, place: str) -> dict[str, dict[str, Any]]:
+def _parse_statistics(value: object, place: str) -> dict[str, dict[str, Any]]:
     found = {}
-    for name, stats in _object(value, place).items():
-        bundle, where = _bundle(name, place), f"{place}[{name!r}]"
-        found[bundle] = _fields(_object(stats, where), (*RATE_FIELDS, *STATS), f"{where}.")
+    for name, stats in _parse_object(value, place).items():
+        bundle, where = _parse_bundle(name, place), f"{place}[{name!r}]"
+        found[bundle] = _parse_fields(
+            _parse_object(stats, where), (*RATE_FIELDS, *STATS), f"{where}."
+        )
     return found
 
 
-def _quoted(value: object) -> str:
+def _quoted_value(value: object) -> str:
     text = repr(value)
     return text if len(text) <= MAX_VALUE_LENGTH else f"{text[:MAX_VALUE_LENGTH]}..."
 
 
 READ: Mapping[str, Callable[[object, str], Any]] = {
-    **dict.fromkeys(RESOURCES, _usage),
-    **dict.fromkeys(RATE_FIELDS, _amount),
-    **dict.fromkeys((*COUNTS, *STATS), _count),
-    **dict.fromkeys(("bundles", *CHANGES), _bundles),
-    "lastStats": _stats,
+    **dict.fromkeys(RESOURCES, _parse_usage),
+    **dict.fromkeys(RATE_FIELDS, _parse_amount),
+    **dict.fromkeys((*COUNTS, *STATS), _parse_count),
+    **dict.fromkeys(("bundles", *CHANGES), _parse_bundles),
+    "lastStats": _parse_statistics,
 }
 """Function that parses each field; it raises `Unreadable` for a wrong value."""

@@ -50,27 +50,27 @@ class CycleSequence:
 
         If the strategy keeps a history, the earlier cycles become part of the case.
         """
-        now = {**self._later(unloads), "brokers": self._with_history(len(unloads))}
+        now = {**self._later_case(unloads), "brokers": self._with_history(len(unloads))}
         if self._strategy == "AvgShedder":
             now["earlier"] = list(zip(self._usages, map(bool, unloads), strict=False))
         if self._strategy == TRANSFER_SHEDDER:
-            now["earlier"] = [self._past(unloads, index) for index in range(len(unloads))]
+            now["earlier"] = [self._past_cycle(unloads, index) for index in range(len(unloads))]
         return self._cycle(now)
 
     @property
     def _strategy(self) -> str:
         return self.alone(0).strategy
 
-    def _past(self, unloads: Sequence[Iterable[str]], place: int) -> Past:
+    def _past_cycle(self, unloads: Sequence[Iterable[str]], place: int) -> Past:
         seen = {**self.case["cycles"][place], "brokers": self._with_history(place)}
         passed = self.minutes(place, len(unloads))
         return Past(self._cycle(seen), tuple(unloads[place]), passed)
 
     def after_unloads(self, unloads: Sequence[Iterable[str]]) -> Cycle:
         """Return the next cycle without usage history, for a strategy that keeps its own state."""
-        return self._cycle(self._later(unloads))
+        return self._cycle(self._later_case(unloads))
 
-    def _later(self, unloads: Sequence[Iterable[str]]) -> dict[str, Any]:
+    def _later_case(self, unloads: Sequence[Iterable[str]]) -> dict[str, Any]:
         now = self.case["cycles"][len(unloads)]
         return {**now, "recentlyUnloaded": self.unloaded_before(unloads)}
 

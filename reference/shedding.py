@@ -111,10 +111,8 @@ class Cycle:
 
     @property
     def left_to_extensible(self) -> bool:
-        """True if no shedding strategy is set and the extensible load manager runs, which then uses
-        TransferShedder.
-
-        [TRANSFER-18]
+        """True if TransferShedder runs because no shedding strategy is set and the load manager is
+        the extensible one. [TRANSFER-18]
         """
         named = self.case["strategy"] is not None or STRATEGY in self.settings.given
         return not named and selects_extensible_manager(self.settings.given)

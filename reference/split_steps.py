@@ -44,25 +44,25 @@ def split_steps(
     """Yield as steps the algorithm, where it cuts, and the parts."""
     yield Step("algorithm", algorithm)
     by_name = algorithm == RANGE and context.readings["range-halves"] == "by-name"
-    yield Step("bundle", f"{split.bundle.name}, {_size(split.bundle, by_name)}")
+    yield Step("bundle", f"{split.bundle.name}, {_size_text(split.bundle, by_name)}")
     yield from CUTS[algorithm](split, context)
     for part in parts:
         topics = quantity(sum(value in part for value in split.hashes), "topic")
-        yield Step("part", f"{part.name}, {_size(part, by_name)}, {topics}")
+        yield Step("part", f"{part.name}, {_size_text(part, by_name)}, {topics}")
 
 
-def _size(part: HashRange, by_name: bool) -> str:
+def _size_text(part: HashRange, by_name: bool) -> str:
     """Format the number of hashes in a part.
 
-    With `by_name`, the last hash of a namespace is counted separately, since the name of the last
-    bundle does not include it.
+    With `by_name`, the last hash of a namespace is counted separately, because the name of the last
+    bundle excludes it.
     """
     if by_name and part.last:
         return f"{quantity(part.width - 1, 'hash')} by its name, and the last, {hex_of(part.upper)}"
     return quantity(part.width, "hash")
 
 
-def _middle(split: Split, context: Context) -> Iterator[Step]:
+def _middle_steps(split: Split, context: Context) -> Iterator[Step]:
     lower = split.bundle.lower
     halves = context.readings["range-halves"]
     middle = MIDDLE[halves](split.bundle)
@@ -70,7 +70,7 @@ def _middle(split: Split, context: Context) -> Iterator[Step]:
     yield Step("middle", f"{hex_of(lower)} + {width} / 2 = {hex_of(middle)}")
 
 
-def _between_topics(split: Split, context: Context) -> Iterator[Step]:
+def _topic_steps(split: Split, context: Context) -> Iterator[Step]:
     count = len(split.hashes)
     found = halves_of_the_topics(split, context.readings)
     if not found:
@@ -84,7 +84,7 @@ def _between_topics(split: Split, context: Context) -> Iterator[Step]:
     yield Step("middle", f"half-way between {below} and {above}: {hex_of(found[0])}")
 
 
-def _given(split: Split, _context: Context) -> Iterator[Step]:
+def _position_steps(split: Split, _context: Context) -> Iterator[Step]:
     seen: set[int] = set()
     for position in split.positions:
         usable = "cuts" if split.inside([position]) else "does not lie strictly inside"
@@ -94,7 +94,7 @@ def _given(split: Split, _context: Context) -> Iterator[Step]:
         yield Step("decision", "no position to cut at: the bundle stays whole")
 
 
-def _between_loads(split: Split, context: Context) -> Iterator[Step]:
+def _traffic_steps(split: Split, context: Context) -> Iterator[Step]:
     limits, cuts = split.limits, where_limits_are_exceeded(split, context.readings)
     assert limits is not None, "loads come with their limits"
     yield Step("hashes", context.hash_note)
@@ -120,10 +120,10 @@ def _why_whole(split: Split) -> str:
 
 
 CUTS: Mapping[str, Callable[[Split, Context], Iterator[Step]]] = {
-    RANGE: _middle,
-    TOPICS: _between_topics,
-    POSITIONS: _given,
-    BY_RATES: _between_loads,
+    RANGE: _middle_steps,
+    TOPICS: _topic_steps,
+    POSITIONS: _position_steps,
+    BY_RATES: _traffic_steps,
 }
 
 
@@ -151,8 +151,8 @@ def candidate_steps(growth: Growth) -> Iterator[Step]:
         yield Step("splitting", f"{off}: nothing is split")
     for broker in growth.brokers:
         for bundle in broker.bundles:
-            yield Step(bundle, off or _decided(growth, bundle), detail=bool(off))
-            yield from _measured(growth, bundle)
+            yield Step(bundle, off or _decision_text(growth, bundle), detail=bool(off))
+            yield from _measure_steps(growth, bundle)
     if growth.split:
         off = f"{AUTO_UNLOAD} is not true: the parts stay where they are"
         yield Step("unloading", "the parts are unloaded at once" if growth.unload else off)
@@ -165,7 +165,7 @@ def _why_off(growth: Growth) -> str:
     return "" if growth.enabled else f"{AUTO_SPLIT} is not true"
 
 
-def _decided(growth: Growth, bundle: str) -> str:
+def _decision_text(growth: Growth, bundle: str) -> str:
     if bundle not in growth.stats:
         return "stays whole: its broker reports no statistics of it"
     over = ", ".join(
@@ -176,10 +176,10 @@ def _decided(growth: Growth, bundle: str) -> str:
         return "stays whole: nothing is exceeded"
     if bundle in growth.split:
         return f"split: {over}"
-    return f"stays whole, as {_full(growth, bundle)}; {over}"
+    return f"stays whole, as {_why_full(growth, bundle)}; {over}"
 
 
-def _full(growth: Growth, bundle: str) -> str:
+def _why_full(growth: Growth, bundle: str) -> str:
     """Return why a namespace may not get more bundles. [SPLIT-06]"""
     namespace = namespace_of(bundle)
     bundles = growth.case["namespaceBundles"].get(namespace, 0)
@@ -189,7 +189,7 @@ def _full(growth: Growth, bundle: str) -> str:
     return f"{namespace} has {quantity(bundles, 'bundle')}{more}, at most {most}"
 
 
-def _measured(growth: Growth, bundle: str) -> Iterator[Step]:
+def _measure_steps(growth: Growth, bundle: str) -> Iterator[Step]:
     """Yield as steps a bundle's measures, each with its limit."""
     if bundle not in growth.stats:
         return

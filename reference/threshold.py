@@ -259,7 +259,7 @@ def preface(cycle: Cycle) -> Iterator[Step]:
     levels = Levels(cycle)
     average, threshold = plain(levels.average, levels.places), plain(levels.threshold)
     count = len(levels.usage)
-    yield Step("average", f"({_sum(levels.usage.values())}) / {count} = {average} %")
+    yield Step("average", f"({_sum_text(levels.usage.values())}) / {count} = {average} %")
     yield Step("limit", f"{average} + {threshold} = {plain(levels.limit, levels.places)} %")
     if levels.looks_for_idle:
         bound = BOUND_WRITTEN[cycle.readings["lower-boundary"]](average, threshold)
@@ -267,7 +267,7 @@ def preface(cycle: Cycle) -> Iterator[Step]:
         yield Step("lower boundary", f"{bound} = {plain(levels.bound)} %, {under}")
 
 
-def _sum(usages: Iterable[Percent]) -> str:
+def _sum_text(usages: Iterable[Percent]) -> str:
     """Format the terms of a sum; many equal terms are shortened, as in 80 x 10 + 0."""
     runs = [(plain(usage), len(list(equal))) for usage, equal in groupby(usages)]
     terms = (

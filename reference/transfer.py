@@ -198,8 +198,8 @@ class TransferPlan:
         done = 0
         while len(order) > 1 and done < most and balance.uneven:
             source, target = order.pop(), order[0]
-            amount = _amount(balance, source, target)
-            bundles = tuple(_fitting(self.cycle, source, target, amount))
+            amount = _amount_to_move(balance, source, target)
+            bundles = tuple(_fitting_bundles(self.cycle, source, target, amount))
             if bundles:
                 done, order = done + 1, order[1:]
                 carried = total(self.cycle.rates(one).throughput for one in bundles)
@@ -245,13 +245,13 @@ def too_soon_text(name: str, passed: Fraction, delay: Fraction) -> str:
     return f"{name} reported its load {quantity(passed, 'second')} after its last unload; {needed}"
 
 
-def _amount(balance: Balance, source: str, target: str) -> Rate:
+def _amount_to_move(balance: Balance, source: str, target: str) -> Rate:
     """Return the traffic to move so that two brokers' loads become equal. [TRANSFER-09]"""
     high, low = balance.load[source], balance.load[target]
     return balance.traffic[source] * (high - low) / 2 / high if high else ZERO
 
 
-def _fitting(cycle: Cycle, source: str, target: str, amount: Rate) -> Iterator[str]:
+def _fitting_bundles(cycle: Cycle, source: str, target: str, amount: Rate) -> Iterator[str]:
     """Yield the bundles that fit into an amount, most traffic first. [TRANSFER-14 … 17]"""
     left = amount
     for bundle in transferable(cycle, cycle.brokers[source]):

@@ -52,7 +52,7 @@ def transfer_conditions(cycle: Cycle) -> Iterator[Step]:
         if name not in balance.load:
             yield Step("ignored", f"{name}: its data are {_age_text(cycle, name)}")
     if balance.load:
-        yield from _conditions(balance)
+        yield from _condition_steps(balance)
     needed = plain(cycle.settings.number(HITS))
     yield Step("hits", f"{quantity(plan.hits, 'cycle')} in a row, more than {needed} needed")
     if plan.obstacle:
@@ -64,12 +64,12 @@ def _age_text(cycle: Cycle, name: str) -> str:
     return f"{quantity(age, 'second')} old, more than {plain(longest)} ({LIFETIME})"
 
 
-def _conditions(balance: Balance) -> Iterator[Step]:
+def _condition_steps(balance: Balance) -> Iterator[Step]:
     loads = " + ".join(plain(one) for one in balance.load.values())
     count = len(balance.load)
     mean, target = plain(balance.mean), plain(balance.target)
     yield Step("mean load", f"({loads}) / {count} = {mean} %")
-    yield Step("standard deviation", f"{_deviation(balance)} ({TRANSFER_TARGET})")
+    yield Step("standard deviation", f"{_deviation_text(balance)} ({TRANSFER_TARGET})")
     share = f"min({plain(UNDERLOADED)}, {plain(balance.target / 100)} / 2)"
     bound = f"{mean} x {share} = {plain(balance.low_bound)} %"
     low = ", ".join(balance.underloaded)
@@ -82,7 +82,7 @@ def _conditions(balance: Balance) -> Iterator[Step]:
     yield Step("overloaded", f"{high}: {both}" if high else f"none: no broker is {both}")
 
 
-def _deviation(balance: Balance) -> str:
+def _deviation_text(balance: Balance) -> str:
     over = ">" if balance.deviates else "<="
     return f"{plain(Fraction(sqrt(balance.variance)))} points {over} {plain(balance.target)}"
 
@@ -92,7 +92,7 @@ def transfers_of_broker(plan: TransferPlan, name: str) -> Iterator[Step]:
     cycle, broker = plan.cycle, plan.cycle.brokers[name]
     attempt = next((one for one in plan.attempts if one.source == name), None)
     movable = transferable(cycle, broker)
-    kept_by = partial(_kept, cycle, frozenset(movable))
+    kept_by = partial(_why_not_transferable, cycle, frozenset(movable))
     if attempt is None:
         why = "" if plan.obstacle else _why_not_tried(plan, name)
         yield from keep_all_steps(cycle, broker, why, plan.obstacle, kept_by)
@@ -107,7 +107,7 @@ def transfers_of_broker(plan: TransferPlan, name: str) -> Iterator[Step]:
             named = f", to {attempt.target}" if cycle.settings.flag(TRANSFER_ENABLED) else ""
             yield Step("goes", f"{carried}{named}")
         else:
-            why = kept_by(bundle) or _unfit(cycle, bundle, attempt.target, left[bundle])
+            why = kept_by(bundle) or _why_unfit(cycle, bundle, attempt.target, left[bundle])
             yield Step("stays", f"{carried}, {why}")
 
 
@@ -135,14 +135,16 @@ def _why_not_tried(plan: TransferPlan, name: str) -> str:
             return f"takes bundles from {one.source}"
     most = cycle.settings.number(MAX_SHEDDING_BROKERS)
     if len(moves) >= most:
-        used = f", used up by {_some([one.source for one in moves])}" if moves else ""
+        used = f", used up by {_brokers_text([one.source for one in moves])}" if moves else ""
         return f"gets no turn, as {MAX_SHEDDING_BROKERS} is {plain(most)}{used}"
     after = plan.balance
     for one in moves:
         carried = total(cycle.rates(bundle).throughput for bundle in one.bundles)
         after = after.after(one.source, one.target, carried)
     if not after.uneven:
-        return f"gets no turn, as the load is even enough after the moves ({_deviation(after)})"
+        return (
+            f"gets no turn, as the load is even enough after the moves ({_deviation_text(after)})"
+        )
     return "gets no turn, as every other broker has had one or takes bundles"
 
 
@@ -162,7 +164,7 @@ def _why_none_goes(plan: TransferPlan, attempt: Transfer, movable: Sequence[str]
     if smallest > attempt.amount:
         least = f"the smallest that may leave it carries {throughput(smallest)}"
         return f"has no bundle that fits, as {least}, more than {throughput(attempt.amount)}"
-    if all(_refused(cycle, one, target) for one in movable):
+    if all(_why_not_permitted(cycle, one, target) for one in movable):
         return f"has no bundle that policies let {target} take"
     return f"has no bundle that fits and that policies let {target} take"
 
@@ -177,7 +179,7 @@ def _left_before(cycle: Cycle, attempt: Transfer, movable: Sequence[str]) -> Map
     return found
 
 
-def _kept(cycle: Cycle, movable: Collection[str], bundle: str) -> str:
+def _why_not_transferable(cycle: Cycle, movable: Collection[str], bundle: str) -> str:
     """Return why a bundle may not leave its broker; empty if it may."""
     if reason := kept_by_policy(cycle, bundle):
         return reason
@@ -191,29 +193,29 @@ def _kept(cycle: Cycle, movable: Collection[str], bundle: str) -> str:
     return f"not among the {top} bundles with the most traffic ({MAX_REPORTED_BUNDLES})"
 
 
-def _unfit(cycle: Cycle, bundle: str, target: str, left: Rate) -> str:
+def _why_unfit(cycle: Cycle, bundle: str, target: str, left: Rate) -> str:
     """Return why a bundle that may leave its broker does not go to `target`."""
-    refused = _refused(cycle, bundle, target)
+    refused = _why_not_permitted(cycle, bundle, target)
     if measured_throughput(cycle, bundle) <= left:
         return refused
     over = f"more than the {throughput(left)} left" if left else "nothing is left to move"
     return f"{over}; {refused}" if refused else over
 
 
-def _refused(cycle: Cycle, bundle: str, target: str) -> str:
+def _why_not_permitted(cycle: Cycle, bundle: str, target: str) -> str:
     """Return why policies do not let a broker take a bundle; empty if they do."""
     assignment = assignment_under_policies(cycle, bundle)
     if assignment is None or target in assignment.spread.best:
         return ""
     namespace = namespace_of(bundle)
     if target not in assignment.permitted:
-        permitted = _some(assignment.permitted) or "no broker"
+        permitted = _brokers_text(assignment.permitted) or "no broker"
         return f"not for {target}: isolation policies permit {permitted} for {namespace}"
     spread = assignment.spread
-    best = f"{_some(spread.best)} for {namespace}"
+    best = f"{_brokers_text(spread.best)} for {namespace}"
     return f"not for {target}: the anti-affinity group {spread.group} allows {best}"
 
 
-def _some(names: Sequence[str]) -> str:
+def _brokers_text(names: Sequence[str]) -> str:
     """Format a list of brokers, shortened if it is long."""
     return first_of(names, MAX_NAMED_BROKERS)

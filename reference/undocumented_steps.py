@@ -1,4 +1,4 @@
-"""Derivation steps for cycles of undocumented strategies, by rules about all strategies. [SHED]
+"""Derivation steps for cycles of undocumented strategies, by the rules for all strategies. [SHED]
 
 The model has no answer to such a case, but SHED-01, SHED-04, SHED-16 and SHED-17 can judge an
 answer.

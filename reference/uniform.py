@@ -127,7 +127,9 @@ class Imbalance:
 
 
 def bundles_to_even_out(cycle: Cycle, broker: Broker, gap: Rate) -> list[str]:
-    """Return bundles that fit into the amount to move, most traffic first. [UNIFORM-01, -03]"""
+    """Return the bundles that together fit into the amount to move, most traffic first.
+    [UNIFORM-01, -03]
+    """
     taken, left = [], movable_part(cycle, gap)
     for bundle in cycle.movable(broker):
         if 0 < cycle.traffic(bundle) <= left:
@@ -227,8 +229,8 @@ class ExtremePair:
 
     @cached_property
     def amount(self) -> tuple[str, Rate]:
-        """The measure and the amount to move: messages above their minimum, else bytes above
-        theirs.
+        """The measure in which traffic is moved, and the amount: messages or, if their amount is
+        not above its minimum, bytes.
 
         If neither amount exceeds its minimum, the result is 0 messages. [AVERAGE-05, -06]
         """

@@ -46,13 +46,13 @@ def uniform_differences(cycle: Cycle) -> Iterator[Step]:
     yield _rates_step(spread)
     yield _throughputs_step(spread)
     if not spread.is_worthwhile:
-        yield Step("decision", f"nothing is moved, as {_too_small(spread)}")
+        yield Step("decision", f"nothing is moved, as {_too_small_text(spread)}")
     elif not spread.triggers:
         needed = WHAT_DIFFERS[cycle.readings["uniform-trigger"]]
         yield Step("decision", f"nothing is moved, as {needed}")
 
 
-def _too_small(spread: Imbalance) -> str:
+def _too_small_text(spread: Imbalance) -> str:
     settings = spread.cycle.settings
     share = settings.number(MAX_SHARE)
     amounts = ((most - least) * share for least, most in (spread.messages, spread.throughput))
@@ -104,19 +104,21 @@ def evening_steps(
         return f"more than the {left} left" if cycle.traffic(bundle) else "it carries nothing"
 
     share = "half" if part == gap / 2 else "a share"
-    yield Step("to move", f"up to {share} of what lies between most and least: {_part(cycle, gap)}")
-    yield from _other_measure(cycle, broker, taken)
+    yield Step(
+        "to move", f"up to {share} of what lies between most and least: {_part_text(cycle, gap)}"
+    )
+    yield from _other_measure_steps(cycle, broker, taken)
     yield from bundle_steps(cycle, broker, taken, stays, sums=True)
 
 
-def _part(cycle: Cycle, gap: Rate) -> str:
+def _part_text(cycle: Cycle, gap: Rate) -> str:
     """Format the calculation of the traffic that may move."""
     part = movable_part(cycle, gap)
     share = "/ 2" if part == gap / 2 else f"x {plain(cycle.settings.number(MAX_SHARE))}"
     return f"{cycle.written(gap)} {share} = {cycle.written(part)}"
 
 
-def _other_measure(cycle: Cycle, broker: Broker, taken: Sequence[str]) -> Iterator[Step]:
+def _other_measure_steps(cycle: Cycle, broker: Broker, taken: Sequence[str]) -> Iterator[Step]:
     """Yield a step with the amount that may move in the measure that the readings do not choose.
 
     No step is yielded if no broker has less traffic in that measure. [UNIFORM-04, UNIFORM-05]
@@ -131,5 +133,5 @@ def _other_measure(cycle: Cycle, broker: Broker, taken: Sequence[str]) -> Iterat
         either = one_limit if MAX_SHARE in cycle.settings.defaults else ""
         if not either and total(map(counted.traffic, taken)) > movable_part(counted, gap):
             either = f": more, but only {COUNTED_UNITS[cycle.readings['shed-measure']]} are limited"
-        text = f"{_part(counted, gap)}, and what goes carries {going}{either}"
+        text = f"{_part_text(counted, gap)}, and what goes carries {going}{either}"
         yield Step(f"in {COUNTED_UNITS[other]}", text)

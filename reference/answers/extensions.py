@@ -21,7 +21,9 @@ def due(context: Context, case: Case) -> Derivation:
 
 
 def report_due_answer(report: ReportDue) -> Derivation:
-    """Return the answer to `report.due`; its derivation lists the changes since the last report."""
+    """Return the answer to `report.due`, with a derivation that lists each change since the last
+    report.
+    """
 
     def explain() -> Iterator[Step]:
         if report.first:

@@ -96,9 +96,8 @@ RATE_PLACES = 6
 """Decimal places of printed rates, enough to show each difference that a check detects."""
 
 MAX_SUMMANDS = 6
-"""Maximum number of values that a printed sum lists in full.
-
-A longer sum lists only the first two and the last.
+"""Maximum number of values for which a sum is printed in full; of more values, only the first two
+and the last are printed.
 """
 
 
@@ -137,11 +136,11 @@ def _rates_steps(samples: Sequence[Rates], known: Average, chosen: str) -> Itera
     for name, values, rate in zip(RATE_FIELDS, columns, known.rates.each(), strict=True):
         if rate:
             full = len(values) > known.window
-            worked = (_FULL[chosen] if full else _mean_of)(values, known.window)
+            worked = (_FULL[chosen] if full else _mean_text)(values, known.window)
             yield Step(name, f"{worked} = {plain(rate, RATE_PLACES)}")
 
 
-def _mean_of(values: Sequence[Rate], window: int) -> str:
+def _mean_text(values: Sequence[Rate], window: int) -> str:
     """Format the mean of the newest values in the window."""
     newest = [plain(value) for value in values[-window:]]
     if len(newest) > MAX_SUMMANDS:
@@ -149,15 +148,15 @@ def _mean_of(values: Sequence[Rate], window: int) -> str:
     return f"({' + '.join(newest)}) / {min(len(values), window)}"
 
 
-def _last_of(values: Sequence[Rate], window: int) -> str:
+def _fading_step_text(values: Sequence[Rate], window: int) -> str:
     """Format the step that adds the newest value to the fading average."""
     before = plain(MEAN["fading"](values[:-1], window), RATE_PLACES)
     return f"(({window} - 1) x {before} + {plain(values[-1])}) / {window}"
 
 
 _FULL: Mapping[str, Callable[[Sequence[Rate], int], str]] = {
-    "sliding": _mean_of,
-    "fading": _last_of,
+    "sliding": _mean_text,
+    "fading": _fading_step_text,
 }
 
 
@@ -172,17 +171,17 @@ def broker(context: Context, case: Case) -> Derivation:
     def explain() -> Iterator[Step]:
         for frame, rates in sums.items():
             owned = quantity(len(case["owned"]), "bundle")
-            yield Step(frame, f"the sum over {owned}: {_written(rates)}")
+            yield Step(frame, f"the sum over {owned}: {_rates_text(rates)}")
             for name in case["owned"]:
                 measured = average_of(bundles.get(name), frame)
                 how = "" if measured else ", never measured"
                 load = carried(bundles.get(name), frame, kilobyte)
-                yield Step(name, f"{_written(load)}{how}").within()
+                yield Step(name, f"{_rates_text(load)}{how}").within()
 
     return Derivation({frame: rates.write() for frame, rates in sums.items()}, explain)
 
 
-def _written(rates: Rates) -> str:
+def _rates_text(rates: Rates) -> str:
     """Format the message rates and throughput, in + out; a direction without load is left out."""
     messages_in, messages_out, bytes_in, bytes_out = rates.each()
     return (

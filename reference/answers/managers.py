@@ -33,7 +33,8 @@ ABSENT: Mapping[str, Callable[[str | None], str | None]] = {
     "conf": lambda conf: conf,
     "default": lambda _conf: None,
 }
-"""Function from the class in broker.conf to the load manager's class if no dynamic setting exists.
+"""Function that returns the class that decides if no dynamic setting exists, given the class in
+broker.conf; None stands for the default load manager.
 
 The keys are the alternatives of the reading `absent-manager`.
 """
@@ -58,25 +59,25 @@ def choose(context: Context, case: Case) -> Derivation:
     classes = MANAGERS_NOW if moved else MANAGERS
     mistake = name is not None and name not in classes
     if mistake and "MANAGER-05" in context.dropped:
-        raise Refused(f"no broker starts with {_written(name)} [MANAGER-13]")
+        raise Refused(f"no broker starts with {_class_name_text(name)} [MANAGER-13]")
     manager = manager_of(name, classes)
 
     def explain() -> Iterator[Step]:
-        yield Step("dynamic", _written(dynamic))
-        yield Step("broker.conf", _written(conf))
-        yield Step("in use", _written(name, nothing="the default one"))
+        yield Step("dynamic", _class_name_text(dynamic))
+        yield Step("broker.conf", _class_name_text(conf))
+        yield Step("in use", _class_name_text(name, text_if_absent="the default one"))
         yield Step("manager", f"{manager}, as for every unknown class" if mistake else manager)
 
     return Derivation({"manager": manager}, explain)
 
 
-def _written(name: str | None, nothing: str = "names none") -> str:
+def _class_name_text(name: str | None, text_if_absent: str = "names none") -> str:
     """Return a class name, in quotes if it is empty or begins or ends with whitespace.
 
-    `nothing` is returned if there is no name.
+    `text_if_absent` is returned if there is no name.
     """
     if name is None:
-        return nothing
+        return text_if_absent
     return name if name and name == name.strip() else f'"{name}"'
 
 
@@ -89,12 +90,12 @@ def defaults_answer(known: Mapping[str, Value]) -> Derivation:
     """Return the answer that lists known settings, with one derivation step for each."""
 
     def explain() -> Iterator[Step]:
-        return (Step(name, _printed(value)) for name, value in known.items())
+        return (Step(name, _value_text(value)) for name, value in known.items())
 
     return Derivation({"settings": dict(known)}, explain)
 
 
-def _printed(value: Value) -> str:
+def _value_text(value: Value) -> str:
     if value == "":
         return '""'
     return str(value).lower() if isinstance(value, bool) else str(value)

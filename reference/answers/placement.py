@@ -35,18 +35,18 @@ def select(context: Context, case: Case) -> Derivation:
     if strategy == LEAST_RATE:
         placed = placement(case, settings, readings)
         assumed = average_of(case["bundles"].get(case["bundle"]), "longTermData") is None
-        explain = partial(_compared, case["bundle"], placed, assumed)
+        explain = partial(_comparison_steps, case["bundle"], placed, assumed)
         return Derivation({"broker": placed.chosen(partial(context.turn, case))}, explain)
     if strategy == LEAST_USAGE:
         below = least_usage(case, settings)
-        return _by_chance(context, case, below.best, partial(_below_mean, below))
+        return _choose_at_random(context, case, below.best, partial(_least_usage_steps, below))
     if strategy == AVERAGE_SHEDDER:
         planned = planned_placement(case, settings, readings)
-        return _by_chance(context, case, planned.best, partial(_as_planned, planned))
+        return _choose_at_random(context, case, planned.best, partial(_planned_steps, planned))
     return Derivation({"unsupported": f"{strategy} is not documented"}, tuple)
 
 
-def _by_chance(
+def _choose_at_random(
     context: Context, case: Case, best: Sequence[str], explain: Callable[[], Iterator[Step]]
 ) -> Derivation:
     """Choose one of the best candidates; if a question is repeated, the candidates take turns."""
@@ -64,39 +64,41 @@ def broker(context: Context, case: Case) -> Derivation:
 
         yield from isolation_steps(found)
         yield Step("may take it", ", ".join(found.permitted) or "no broker")
-        yield from _spread(found.spread)
+        yield from _spread_steps(found.spread)
         yield from chosen.explain()
 
     return Derivation(chosen.answer, explain)
 
 
-def _below_mean(found: LeastUsage) -> Iterator[Step]:
+def _least_usage_steps(placed: LeastUsage) -> Iterator[Step]:
     """Yield as steps each candidate's usage, the mean usage, and the decision."""
-    for name, usage in found.usage.items():
+    for name, usage in placed.usage.items():
         yield Step(name, f"{plain(usage)} %")
-    if found.usage:
-        yield Step("mean", f"{plain(found.mean)} %, and {quantity(found.below, 'point')} below it")
-    yield Step("decision", f"{' or '.join(found.best) or 'nowhere'}, by chance")
+    if placed.usage:
+        yield Step(
+            "mean", f"{plain(placed.mean)} %, and {quantity(placed.below, 'point')} below it"
+        )
+    yield Step("decision", f"{' or '.join(placed.best) or 'nowhere'}, by chance")
 
 
-def _as_planned(found: PlannedPlacement) -> Iterator[Step]:
+def _planned_steps(placed: PlannedPlacement) -> Iterator[Step]:
     """Yield as steps the plan, the overloaded candidates and the decision."""
-    if found.plan is None:
+    if placed.plan is None:
         yield Step("plan", "none")
     else:
-        over = "" if found.running else f", over: the attempt has {found.plan['attempt']}"
-        gone = "" if found.plan["to"] in found.candidates else ", which is no candidate"
-        gone = gone if found.running else ""
-        yield Step("plan", f"from {found.plan['from']} to {found.plan['to']}{gone}{over}")
-    if found.plan is not None and found.running:
-        for name in found.candidates:
-            state = "overloaded" if name in found.overloaded else "not overloaded"
-            yield Step(name, f"{state}; the source" if name == found.plan["from"] else state)
-    chance = ", by chance" if len(found.best) > 1 else ""
-    yield Step("decision", f"{' or '.join(found.best) or 'nowhere'}{chance}")
+        over = "" if placed.running else f", over: the attempt has {placed.plan['attempt']}"
+        gone = "" if placed.plan["to"] in placed.candidates else ", which is no candidate"
+        gone = gone if placed.running else ""
+        yield Step("plan", f"from {placed.plan['from']} to {placed.plan['to']}{gone}{over}")
+    if placed.plan is not None and placed.running:
+        for name in placed.candidates:
+            state = "overloaded" if name in placed.overloaded else "not overloaded"
+            yield Step(name, f"{state}; the source" if name == placed.plan["from"] else state)
+    chance = ", by chance" if len(placed.best) > 1 else ""
+    yield Step("decision", f"{' or '.join(placed.best) or 'nowhere'}{chance}")
 
 
-def _compared(bundle: str, placed: Placement, assumed: bool) -> Iterator[Step]:
+def _comparison_steps(bundle: str, placed: Placement, assumed: bool) -> Iterator[Step]:
     """Yield as steps each candidate's usage and message rate, and the decision.
 
     `assumed` says that the bundle was never measured.
@@ -106,7 +108,7 @@ def _compared(bundle: str, placed: Placement, assumed: bool) -> Iterator[Step]:
     yield Step("threshold", f"{plain(placed.threshold)} %")
     for candidate in placed.candidates:
         yield Step(candidate.name, _candidate_text(placed, candidate))
-    yield Step("decision", _decision(placed))
+    yield Step("decision", _decision_text(placed))
 
 
 def _candidate_text(placed: Placement, candidate: Candidate) -> str:
@@ -132,7 +134,7 @@ def _score_text(placed: Placement, candidate: Candidate) -> str:
     return written[score]
 
 
-def _decision(placed: Placement) -> str:
+def _decision_text(placed: Placement) -> str:
     any_of = " or ".join(placed.best)
     if not any_of:
         return "nowhere: no broker may take it"
@@ -152,13 +154,13 @@ def anti_affinity(context: Context, case: Case) -> Derivation:
     answer = {"broker": spread.chosen, "domains": domains, "candidates": list(spread.best)}
 
     def explain() -> Iterator[Step]:
-        yield from _spread(spread)
+        yield from _spread_steps(spread)
         yield Step("decision", f"{' or '.join(spread.best) or 'nowhere'}")
 
     return Derivation(answer, explain)
 
 
-def _spread(spread: Spread) -> Iterator[Step]:
+def _spread_steps(spread: Spread) -> Iterator[Step]:
     """Yield as steps the number of the group's namespaces in each domain and on each broker."""
     yield Step("group", spread.group or "none: any candidate")
     if spread.group is None:

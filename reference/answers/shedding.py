@@ -48,7 +48,7 @@ The keys are the alternatives of the reading `overload-scope`. [SHED-08]
 
 def select(context: Context, case: Case) -> Derivation:
     """Answer `shed.select`. [SHED, OVERLOAD, THRESHOLD, UNIFORM]"""
-    return _select(Cycle(case, context.settings(case), context.readings))
+    return _answer_of_cycle(Cycle(case, context.settings(case), context.readings))
 
 
 def cycles(context: Context, case: Case) -> Derivation:
@@ -56,8 +56,8 @@ def cycles(context: Context, case: Case) -> Derivation:
     row = CycleSequence(case, context.settings(case), context.readings)
     first = row.alone(0)
     if not _is_documented(first):
-        return _undocumented(first, row)
-    return decide_in_turn(row, lambda unloads: _select(row.after(unloads)))
+        return _undocumented_answer(first, row)
+    return decide_in_turn(row, lambda unloads: _answer_of_cycle(row.after(unloads)))
 
 
 def decide_in_turn(
@@ -77,10 +77,10 @@ def decide_in_turn(
         decisions.append(decision)
         unloads.append([one["bundle"] for one in decision.answer["unload"]])
     answer = {"cycles": [dict(one.answer) for one in decisions]}
-    return Derivation(answer, partial(_row_steps, row, decisions))
+    return Derivation(answer, partial(_sequence_steps, row, decisions))
 
 
-def _row_steps(row: CycleSequence, decisions: Sequence[Derivation]) -> Iterator[Step]:
+def _sequence_steps(row: CycleSequence, decisions: Sequence[Derivation]) -> Iterator[Step]:
     from pulsar_conformance.reference.shedding_steps import cycle_heading
 
     for index, decision in enumerate(decisions):
@@ -89,9 +89,9 @@ def _row_steps(row: CycleSequence, decisions: Sequence[Derivation]) -> Iterator[
             yield step.within()
 
 
-def _select(cycle: Cycle) -> Derivation:
+def _answer_of_cycle(cycle: Cycle) -> Derivation:
     if not _is_documented(cycle):
-        return _undocumented(cycle)
+        return _undocumented_answer(cycle)
     if not cycle.enabled:
         return Derivation({"unload": []}, partial(_idle_steps, cycle))
     unloads = decided(cycle)
@@ -111,7 +111,7 @@ def _is_documented(cycle: Cycle) -> bool:
     return cycle.strategy in strategies_of(cycle.settings.defaults)
 
 
-def _undocumented(cycle: Cycle, row: CycleSequence | None = None) -> Derivation:
+def _undocumented_answer(cycle: Cycle, row: CycleSequence | None = None) -> Derivation:
     """Return the answer to a question about an undocumented strategy.
 
     If the question is about several cycles, `row` has all of them, and `cycle` is the first.
@@ -157,13 +157,13 @@ def transfer() -> tuple[Strategy, Preface]:
     return module.unloads, module.preface
 
 
-def _strategy(cycle: Cycle) -> Strategy:
+def _strategy_function(cycle: Cycle) -> Strategy:
     if cycle.strategy == TRANSFER_SHEDDER:
         return transfer()[0]
     return STRATEGIES.get(cycle.strategy, uniform.average_unloads)
 
 
-def _preface(cycle: Cycle) -> Preface:
+def _preface_function(cycle: Cycle) -> Preface:
     if cycle.strategy == TRANSFER_SHEDDER:
         return transfer()[1]
     return PREFACES.get(cycle.strategy, uniform.average_preface)
@@ -175,14 +175,14 @@ def decided(cycle: Cycle) -> list[Unloads]:
 
     [SHED-06]
     """
-    unloads = list(_strategy(cycle)(cycle))
+    unloads = list(_strategy_function(cycle)(cycle))
     if cycle.strategy not in ("OverloadShedder", TRANSFER_SHEDDER):
         for everywhere in EVERYWHERE[cycle.readings["overload-scope"]]:
-            unloads = list(map(partial(_together, cycle), unloads, everywhere(cycle)))
+            unloads = list(map(partial(_merge_unloads, cycle), unloads, everywhere(cycle)))
     return unloads
 
 
-def _together(cycle: Cycle, first: Unloads, second: Unloads) -> Unloads:
+def _merge_unloads(cycle: Cycle, first: Unloads, second: Unloads) -> Unloads:
     """Merge a broker's unloads under the cycle's strategy and its unloads under other rules.
 
     The bundle with the most traffic is first.
@@ -190,19 +190,19 @@ def _together(cycle: Cycle, first: Unloads, second: Unloads) -> Unloads:
     both = {*first, *second}
     movable = cycle.movable(cycle.brokers[first.broker])
     kept = tuple(bundle for bundle in movable if bundle in both)
-    return Unloads(first.broker, kept, partial(_both_steps, first, second, kept), first.to)
+    return Unloads(first.broker, kept, partial(_merged_steps, first, second, kept), first.to)
 
 
 def _shedding_steps(cycle: Cycle, unloads: Iterable[Unloads]) -> Iterator[Step]:
     yield Step("strategy", cycle.strategy, detail=True)
-    yield from _preface(cycle)(cycle)
+    yield from _preface_function(cycle)(cycle)
     for given in unloads:
         yield Step(given.broker, "")
         for step in given.explain():
             yield step.within()
 
 
-def _both_steps(first: Unloads, second: Unloads, both: Sequence[str]) -> Iterator[Step]:
+def _merged_steps(first: Unloads, second: Unloads, both: Sequence[str]) -> Iterator[Step]:
     yield from first.explain()
     if second.bundles:
         yield Step("besides", f"{second.broker} is overloaded, which counts under every strategy")

@@ -31,7 +31,7 @@ class Replay:
         each = enumerate(zip(self.events, self.steps, self.explanations, strict=True), start=1)
         for number, (event, step, told) in each:
             [(kind, about)] = event.items()
-            heading = f"{number} {kind} {_about(about)}".rstrip()
+            heading = f"{number} {kind} {_event_fields_text(about)}".rstrip()
             why = next((f"{key}: {step[key]}" for key in ("ignored", "refused") if key in step), "")
             yield Step(heading, why)
             for tell in told:
@@ -61,7 +61,7 @@ def replay(case: Mapping[str, Any], defaults: Mapping[str, Value], readings: Rea
     return Replay(case["events"], steps, explanations)
 
 
-def _about(about: Mapping[str, Any]) -> str:
+def _event_fields_text(about: Mapping[str, Any]) -> str:
     """Format an event's fields: its minutes, or the name of its subject and any destination."""
     if "minutes" in about:
         return f"{plain(about['minutes'])} min"

@@ -71,7 +71,7 @@ def nic(context: Context, case: Case, release: ReleasedWays) -> Derivation:
     return answers.load_data.speed_answer(reported, ZERO if speed is None else speed)
 
 
-def _failed(why: str) -> tuple[Step]:
+def _failure_steps(why: str) -> tuple[Step]:
     return (Step("failed", why),)
 
 
@@ -80,18 +80,18 @@ def locate(context: Context, case: Case, release: ReleasedWays) -> Derivation:
 
     A release fails for a V1 topic name, and for a topic outside all bundles.
     """
-    failed = _old_topic(case, release) or _topics_without_bundle(context, case, release)
+    failed = _answer_to_v1_topic(case, release) or _topics_without_bundle(context, case, release)
     return failed or answers.bundles.locate(context, case)
 
 
-def _old_topic(case: Case, release: ReleasedWays) -> Derivation | None:
+def _answer_to_v1_topic(case: Case, release: ReleasedWays) -> Derivation | None:
     if release.ways["old-names"] != "refused":
         return None
     for topic in case["topics"]:
         _, _, name = topic.partition("://")
         if name.count("/") > SLASHES_IN_TOPIC:
             why = f"{topic} is not tenant/namespace/topic (TopicName.get)"
-            return Derivation({"failed": why}, partial(_failed, why))
+            return Derivation({"failed": why}, partial(_failure_steps, why))
     return None
 
 

@@ -61,7 +61,7 @@ class ReleasedAssignment:
             place = self._release.place("old-names")
             why = f"{self._all.namespace} is not tenant/namespace ({place})"
             return Derivation({"failed": why}, lambda: (Step("failed", why),))
-        placement = self._among(()).strategy
+        placement = self._place_on_one_of(()).strategy
         if placement not in CHOICE:
             why = f"the model of '{self._release.title}' does not include {placement}"
             return Derivation({"unsupported": why}, lambda: (Step("refused", why),))
@@ -99,9 +99,9 @@ class ReleasedAssignment:
         """The candidates after each filter, with the filter's place in the source."""
         found: list[tuple[str, Candidates]] = [(POLICIES, self.permitted)]
         filters: tuple[tuple[str, Callable[[Candidates], Candidates]], ...] = (
-            (TOPICS, self._few_topics),
-            (GROUP, self._apart),
-            (EVEN, self._even),
+            (TOPICS, self._with_few_topics),
+            (GROUP, self._with_fewest_of_group),
+            (EVEN, self._with_fewest_of_namespace),
             (VERSION, self._of_latest_version),
         )
         for place, leaves in filters:
@@ -113,7 +113,7 @@ class ReleasedAssignment:
     @cached_property
     def first(self) -> ReleasedPlacement:
         """The strategy's choice among the filtered candidates."""
-        return self._among(self.filtered[-1][1])
+        return self._place_on_one_of(self.filtered[-1][1])
 
     @cached_property
     def second(self) -> ReleasedPlacement | None:
@@ -121,7 +121,7 @@ class ReleasedAssignment:
         if self.first.overloaded.isdisjoint(self.first.best):
             return None
         among = dict.fromkeys((*self.filtered[-1][1], *self.permitted))
-        return self._among(tuple(among), again=True)
+        return self._place_on_one_of(tuple(among), again=True)
 
     @cached_property
     def best(self) -> Candidates:
@@ -144,17 +144,17 @@ class ReleasedAssignment:
             yield Step(f"  {FILTERS[place]}", f"{names} ({place})")
             before = left
         if self.second and (self.second.turn or set(self.second.candidates) != set(before)):
-            yield Step("again", f"{self._why_again()}: any that may take it ({RESTORED})")
+            yield Step("again", f"{self._why_second_choice()}: any that may take it ({RESTORED})")
         yield from (self.second or self.first).steps()
 
-    def _why_again(self) -> str:
+    def _why_second_choice(self) -> str:
         """Return the reason for choosing a second time: which candidates are overloaded."""
         if self.first.strategy == IN_TURN:
             return f"{self.first.best[0]}, the first in turn, is overloaded"
         whole = "all" if self.first.overloaded.issuperset(self.first.best) else "some"
         return f"{whole} of these are overloaded"
 
-    def _among(self, candidates: Candidates, again: bool = False) -> ReleasedPlacement:
+    def _place_on_one_of(self, candidates: Candidates, again: bool = False) -> ReleasedPlacement:
         """Return the placement of the bundle on one of the candidates, by the strategy in use.
 
         At the first choice, RoundRobinBrokerSelector places bundles of namespaces that are excluded
@@ -170,31 +170,35 @@ class ReleasedAssignment:
             turn=int(again and not excluded),
         )
 
-    def _few_topics(self, among: Candidates) -> Candidates:
+    def _with_few_topics(self, candidates: Candidates) -> Candidates:
         """Return the brokers whose number of topics is within the limit, or else all brokers."""
         reports = self.known.case["brokers"]
         most = self.known.number(MAX_TOPICS)
-        few = [name for name in among if reports[name].get("numTopics", 0) <= most]
-        return few or among
+        few = [name for name in candidates if reports[name].get("numTopics", 0) <= most]
+        return few or candidates
 
-    def _apart(self, among: Candidates) -> Candidates:
+    def _with_fewest_of_group(self, candidates: Candidates) -> Candidates:
         """Return the brokers with the fewest namespaces of the group, in the domains that have the
         fewest of these namespaces.
         """
         groups = self.known.case["groups"]
         if group_of(groups, self._all.namespace) is None:
-            return among
-        count = {name: members(groups, self._all.namespace, self.served[name]) for name in among}
+            return candidates
+        count = {
+            name: members(groups, self._all.namespace, self.served[name]) for name in candidates
+        }
         home = (
             self._all.spread.home if self._settings.given.get(FAILURE_DOMAINS_ENABLED, True) else {}
         )
-        return fewest(emptiest_domains(among, count, home), count)
+        return fewest(emptiest_domains(candidates, count, home), count)
 
-    def _even(self, among: Candidates) -> Candidates:
+    def _with_fewest_of_namespace(self, candidates: Candidates) -> Candidates:
         """Return the brokers with the fewest of the namespace's bundles, if even spread is on."""
         if self._spread_by_setting and not self._settings.flag(EVENLY):
-            return among
-        return fewest(among, {name: self.served[name][self._all.namespace] for name in among})
+            return candidates
+        return fewest(
+            candidates, {name: self.served[name][self._all.namespace] for name in candidates}
+        )
 
     @property
     def _spread_by_setting(self) -> bool:
@@ -210,16 +214,16 @@ class ReleasedAssignment:
             return f", since {EVENLY} is false"
         return f", although {EVENLY} is false: {SYSTEM} is always spread"
 
-    def _of_latest_version(self, among: Candidates) -> Candidates:
+    def _of_latest_version(self, candidates: Candidates) -> Candidates:
         """Return the brokers of the latest version; all permitted ones if a version is unknown."""
-        if not self._settings.flag(PREFER_LATER) or not among:
-            return among
+        if not self._settings.flag(PREFER_LATER) or not candidates:
+            return candidates
         versions = self.known.case["versions"]
-        if not all(name in versions for name in among):
-            return tuple(dict.fromkeys((*among, *self.permitted)))
-        number = {name: tuple(map(int, versions[name].split("."))) for name in among}
+        if not all(name in versions for name in candidates):
+            return tuple(dict.fromkeys((*candidates, *self.permitted)))
+        number = {name: tuple(map(int, versions[name].split("."))) for name in candidates}
         latest = max(number.values())
-        return [name for name in among if number[name] == latest]
+        return [name for name in candidates if number[name] == latest]
 
 
 def group_of(groups: Mapping[str, str], namespace: str) -> str | None:
@@ -235,22 +239,22 @@ def members(groups: Mapping[str, str], namespace: str, others: Iterable[str]) ->
 
 
 def emptiest_domains(
-    among: Candidates, count: Mapping[str, int], home: Mapping[str, str]
+    candidates: Candidates, count: Mapping[str, int], home: Mapping[str, str]
 ) -> Candidates:
     """Return the candidates in the domains whose candidates have the lowest total count.
 
     Candidates without a domain count as one domain.
     """
     if not home:
-        return among
+        return candidates
     of_domain = Counter[str | None]()
-    for name in among:
+    for name in candidates:
         of_domain[home.get(name)] += count[name]
-    least = min((of_domain[home.get(name)] for name in among), default=0)
-    return [name for name in among if of_domain[home.get(name)] == least]
+    least = min((of_domain[home.get(name)] for name in candidates), default=0)
+    return [name for name in candidates if of_domain[home.get(name)] == least]
 
 
-def fewest(among: Candidates, count: Mapping[str, int]) -> Candidates:
+def fewest(candidates: Candidates, count: Mapping[str, int]) -> Candidates:
     """Return the candidates with the lowest count."""
-    least = min((count[name] for name in among), default=0)
-    return [name for name in among if count[name] == least]
+    least = min((count[name] for name in candidates), default=0)
+    return [name for name in candidates if count[name] == least]

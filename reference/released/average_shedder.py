@@ -47,9 +47,9 @@ def sheds(view: ClusterView) -> Iterator[BrokerUnloads]:
     The busiest broker is paired with the least busy, the second busiest with the second least busy.
     """
     scores = {name: view.known.usage(name, weighted=True)[0] * 100 for name in view.known.brokers}
-    ordered = _sorted(view, scores)
-    pairs = {one.busy: one for one in _shedding(view, ordered, scores)}
-    planned = _planned(view, pairs.values())
+    ordered = _sorted_by_score(view, scores)
+    pairs = {one.busy: one for one in _shedding_pairs(view, ordered, scores)}
+    planned = _planned_destinations(view, pairs.values())
     for name in view.known.brokers:
         pair = pairs.get(name)
         chosen = pair.chosen if pair else ()
@@ -57,7 +57,7 @@ def sheds(view: ClusterView) -> Iterator[BrokerUnloads]:
         yield BrokerUnloads(name, chosen, explain, {one: planned[one] for one in chosen})
 
 
-def _planned(view: ClusterView, pairs: Iterable[_Pair]) -> Mapping[str, str]:
+def _planned_destinations(view: ClusterView, pairs: Iterable[_Pair]) -> Mapping[str, str]:
     """Return the destination of each bundle.
 
     Releases since 4.0 send bundles with equal averages to the same destination.
@@ -69,7 +69,7 @@ def _planned(view: ClusterView, pairs: Iterable[_Pair]) -> Mapping[str, str]:
     return {bundle: last[view.known.averages(bundle)] for bundle in planned}
 
 
-def _sorted(view: ClusterView, scores: Mapping[str, float]) -> list[str]:
+def _sorted_by_score(view: ClusterView, scores: Mapping[str, float]) -> list[str]:
     """Return the brokers sorted by score; 4.0 treats scores within one point as equal."""
     brokers = brokers_by_address(scores, view.known.release.addresses)
     names = [brokers[one] for one in in_map_order(brokers)]
@@ -78,15 +78,15 @@ def _sorted(view: ClusterView, scores: Mapping[str, float]) -> list[str]:
     return sorted(names, key=lambda name: scores[name])
 
 
-def _compare_whole_points(scores: Mapping[str, float], one: str, other: str) -> int:
-    return to_int(scores[one] - scores[other])
+def _compare_whole_points(scores: Mapping[str, float], first: str, second: str) -> int:
+    return to_int(scores[first] - scores[second])
 
 
-def _shedding(
+def _shedding_pairs(
     view: ClusterView, brokers: Sequence[str], scores: Mapping[str, float]
 ) -> Iterator[_Pair]:
     known, memory = view.known, view.memory
-    pairs = list(_pairs(view, brokers, scores))
+    pairs = list(_distant_pairs(view, brokers, scores))
     if not pairs:
         memory.low_hits.clear()
         memory.high_hits.clear()
@@ -102,7 +102,7 @@ def _shedding(
             yield _Pair(idle, busy, f"{few}: {near}; {far}")
             continue
         _reset_hits(memory, idle, busy)
-        yield _chosen(view, idle, busy)
+        yield _pair_with_bundles(view, idle, busy)
 
 
 def _hits_text(hits: Mapping[str, int], pair: Sequence[str], setting: str, needed: int) -> str:
@@ -115,7 +115,7 @@ def _hits_text(hits: Mapping[str, int], pair: Sequence[str], setting: str, neede
     return f"by {setting}, {counts} of {needed} times"
 
 
-def _pairs(
+def _distant_pairs(
     view: ClusterView, brokers: Sequence[str], scores: Mapping[str, float]
 ) -> Iterator[tuple[str, str]]:
     """Yield the pairs whose difference reaches the low threshold; update each broker's count of
@@ -146,7 +146,7 @@ def _reset_hits(memory: CycleMemory, *brokers: str) -> None:
         memory.high_hits.pop(broker, None)
 
 
-def _chosen(view: ClusterView, idle: str, busy: str) -> _Pair:
+def _pair_with_bundles(view: ClusterView, idle: str, busy: str) -> _Pair:
     """Return a pair of brokers with the bundles to move from the busy to the idle broker.
 
     Together, the bundles carry at most the traffic to move.
@@ -204,8 +204,8 @@ def _steps(
 def _unpaired_steps(
     view: ClusterView, scores: Mapping[str, float], ordered: Sequence[str], name: str
 ) -> Iterator[Step]:
-    """Yield the steps that explain why a broker is not the busier one of a pair with a large enough
-    difference.
+    """Yield the steps that explain why a broker sheds nothing: it is not the busier broker of a
+    pair, or its pair differs too little.
     """
     place = ordered.index(name)
     other = ordered[-1 - place]

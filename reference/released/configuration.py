@@ -44,7 +44,7 @@ class BrokerField(NamedTuple):
     """
 
 
-def _since(version: Version, field_type: str, default: Any, **later: Any) -> BrokerField:
+def _field_since(version: Version, field_type: str, default: Any, **later: Any) -> BrokerField:
     """Return a field that was added in `version`; `vMAJOR=` gives its default from that major
     version on.
     """
@@ -62,67 +62,71 @@ _RANGE, _TOPICS = "range_equally_divide", "topic_count_equally_divide"
 _LATER_ALGORITHMS = "specified_positions_divide,flow_or_qps_equally_divide"
 
 FIELDS: Mapping[str, BrokerField] = {
-    "defaultNumberOfNamespaceBundles": _since(ALWAYS, "int", 4),
-    "defaultNamespaceBundleSplitAlgorithm": _since(V2_10, "string", _RANGE),
-    "supportedNamespaceBundleSplitAlgorithms": _since(
+    "defaultNumberOfNamespaceBundles": _field_since(ALWAYS, "int", 4),
+    "defaultNamespaceBundleSplitAlgorithm": _field_since(V2_10, "string", _RANGE),
+    "supportedNamespaceBundleSplitAlgorithms": _field_since(
         V2_10, "list", f"{_RANGE},{_TOPICS}", v3=f"{_RANGE},{_TOPICS},{_LATER_ALGORITHMS}"
     ),
-    "loadManagerClassName": _since(ALWAYS, "string", PACKAGE + "ModularLoadManagerImpl"),
-    "loadBalancerEnabled": _since(ALWAYS, "boolean", True),
-    "loadBalancerAutoBundleSplitEnabled": _since(ALWAYS, "boolean", True),
-    "loadBalancerAutoUnloadSplitBundlesEnabled": _since(ALWAYS, "boolean", True),
-    "loadBalancerNamespaceBundleMaxTopics": _since(ALWAYS, "int", 1000),
-    "loadBalancerNamespaceBundleMaxSessions": _since(ALWAYS, "int", 1000),
-    "loadBalancerNamespaceBundleMaxMsgRate": _since(ALWAYS, "int", 30000),
-    "loadBalancerNamespaceBundleMaxBandwidthMbytes": _since(ALWAYS, "int", 100),
-    "flowOrQpsDifferenceThresholdPercentage": _since(V3, "int", 10),
-    "loadBalancerNamespaceMaximumBundles": _since(ALWAYS, "int", 128),
-    "loadBalancerSheddingEnabled": _since(ALWAYS, "boolean", True),
-    "loadBalancerSheddingIntervalMinutes": _since(ALWAYS, "int", 1),
-    "loadBalancerSheddingGracePeriodMinutes": _since(ALWAYS, "long", 30),
-    "loadBalancerSheddingExcludedNamespaces": _since(V4_2, "list", ""),
-    "loadBalancerLoadSheddingStrategy": _since(V2_10, "string", PACKAGE + "ThresholdShedder"),
-    "loadBalancerLoadPlacementStrategy": _since(V3, "string", PACKAGE + "LeastLongTermMessageRate"),
-    "loadBalancerBrokerOverloadedThresholdPercentage": _since(ALWAYS, "int", 85),
-    "loadBalancerBrokerThresholdShedderPercentage": _since(V2_10, "int", 10),
-    "loadBalancerAverageResourceUsageDifferenceThresholdPercentage": _since(V3, "int", 10),
-    "loadBalancerAvgShedderLowThreshold": _since(V3, "int", 15),
-    "loadBalancerAvgShedderHighThreshold": _since(V3, "int", 40),
-    "loadBalancerAvgShedderHitCountLowThreshold": _since(V3, "int", 8),
-    "loadBalancerAvgShedderHitCountHighThreshold": _since(V3, "int", 2),
-    "loadBalancerHistoryResourcePercentage": _since(V2_10, "double", 0.9),
-    "loadBalancerBrokerLoadTargetStd": _since(V3, "double", 0.25),
-    "loadBalancerSheddingConditionHitCountThreshold": _since(V3, "int", 3),
-    "loadBalancerTransferEnabled": _since(V3, "boolean", True),
-    "loadBalancerMaxNumberOfBrokerSheddingPerCycle": _since(V3, "int", 3),
-    "loadBalanceSheddingDelayInSeconds": _since(V3, "long", 180),
-    "loadBalancerBrokerLoadDataTTLInSeconds": _since(V3, "long", 1800),
-    "loadBalancerMaxNumberOfBundlesInBundleLoadReport": _since(V3, "int", 10),
-    "loadBalancerSheddingBundlesWithPoliciesEnabled": _since(V3, "boolean", False),
-    "loadBalancerReportUpdateThresholdPercentage": _since(ALWAYS, "int", 10),
-    "loadBalancerReportUpdateMaxIntervalMinutes": _since(ALWAYS, "int", 15),
-    "loadBalancerReportUpdateMinIntervalMillis": _since(V2_10, "int", 5000),
-    "loadBalancerDebugModeEnabled": _since(V3, "boolean", False),
-    "lowerBoundarySheddingEnabled": _since(V3, "boolean", False),
-    "loadBalancerBundleUnloadMinThroughputThreshold": _since(V2_10, "double", 10.0),
-    "loadBalancerMsgRateDifferenceShedderThreshold": _since(V2_10, "double", 50.0),
-    "loadBalancerMsgThroughputMultiplierDifferenceShedderThreshold": _since(V2_10, "double", 4.0),
-    "minUnloadMessage": _since(V3, "int", 1000),
-    "minUnloadMessageThroughput": _since(V3, "int", 1048576),
-    "maxUnloadPercentage": _since(V3, "double", 0.2),
-    "maxUnloadBundleNumPerShedding": _since(V3, "int", -1),
-    "loadBalancerCPUResourceWeight": _since(V2_10, "double", 1.0),
-    "loadBalancerMemoryResourceWeight": _since(V2_10, "double", 1.0, v4=0.0),
-    "loadBalancerDirectMemoryResourceWeight": _since(V2_10, "double", 1.0, v4=0.0),
-    "loadBalancerBandwithInResourceWeight": _since(V2_10, "double", 1.0),
-    "loadBalancerBandwithOutResourceWeight": _since(V2_10, "double", 1.0),
-    "loadBalancerBandwidthInResourceWeight": _since(V4, "double", 1.0),
-    "loadBalancerBandwidthOutResourceWeight": _since(V4, "double", 1.0),
-    "loadBalancerOverrideBrokerNicSpeedGbps": _since(ALWAYS, "optional", None),
-    "loadBalancerBrokerMaxTopics": _since(ALWAYS, "int", 50000),
-    "loadBalancerDistributeBundlesEvenlyEnabled": _since(V3, "boolean", True),
-    "preferLaterVersions": _since(ALWAYS, "boolean", False),
-    "failureDomainsEnabled": _since(ALWAYS, "boolean", False),
+    "loadManagerClassName": _field_since(ALWAYS, "string", PACKAGE + "ModularLoadManagerImpl"),
+    "loadBalancerEnabled": _field_since(ALWAYS, "boolean", True),
+    "loadBalancerAutoBundleSplitEnabled": _field_since(ALWAYS, "boolean", True),
+    "loadBalancerAutoUnloadSplitBundlesEnabled": _field_since(ALWAYS, "boolean", True),
+    "loadBalancerNamespaceBundleMaxTopics": _field_since(ALWAYS, "int", 1000),
+    "loadBalancerNamespaceBundleMaxSessions": _field_since(ALWAYS, "int", 1000),
+    "loadBalancerNamespaceBundleMaxMsgRate": _field_since(ALWAYS, "int", 30000),
+    "loadBalancerNamespaceBundleMaxBandwidthMbytes": _field_since(ALWAYS, "int", 100),
+    "flowOrQpsDifferenceThresholdPercentage": _field_since(V3, "int", 10),
+    "loadBalancerNamespaceMaximumBundles": _field_since(ALWAYS, "int", 128),
+    "loadBalancerSheddingEnabled": _field_since(ALWAYS, "boolean", True),
+    "loadBalancerSheddingIntervalMinutes": _field_since(ALWAYS, "int", 1),
+    "loadBalancerSheddingGracePeriodMinutes": _field_since(ALWAYS, "long", 30),
+    "loadBalancerSheddingExcludedNamespaces": _field_since(V4_2, "list", ""),
+    "loadBalancerLoadSheddingStrategy": _field_since(V2_10, "string", PACKAGE + "ThresholdShedder"),
+    "loadBalancerLoadPlacementStrategy": _field_since(
+        V3, "string", PACKAGE + "LeastLongTermMessageRate"
+    ),
+    "loadBalancerBrokerOverloadedThresholdPercentage": _field_since(ALWAYS, "int", 85),
+    "loadBalancerBrokerThresholdShedderPercentage": _field_since(V2_10, "int", 10),
+    "loadBalancerAverageResourceUsageDifferenceThresholdPercentage": _field_since(V3, "int", 10),
+    "loadBalancerAvgShedderLowThreshold": _field_since(V3, "int", 15),
+    "loadBalancerAvgShedderHighThreshold": _field_since(V3, "int", 40),
+    "loadBalancerAvgShedderHitCountLowThreshold": _field_since(V3, "int", 8),
+    "loadBalancerAvgShedderHitCountHighThreshold": _field_since(V3, "int", 2),
+    "loadBalancerHistoryResourcePercentage": _field_since(V2_10, "double", 0.9),
+    "loadBalancerBrokerLoadTargetStd": _field_since(V3, "double", 0.25),
+    "loadBalancerSheddingConditionHitCountThreshold": _field_since(V3, "int", 3),
+    "loadBalancerTransferEnabled": _field_since(V3, "boolean", True),
+    "loadBalancerMaxNumberOfBrokerSheddingPerCycle": _field_since(V3, "int", 3),
+    "loadBalanceSheddingDelayInSeconds": _field_since(V3, "long", 180),
+    "loadBalancerBrokerLoadDataTTLInSeconds": _field_since(V3, "long", 1800),
+    "loadBalancerMaxNumberOfBundlesInBundleLoadReport": _field_since(V3, "int", 10),
+    "loadBalancerSheddingBundlesWithPoliciesEnabled": _field_since(V3, "boolean", False),
+    "loadBalancerReportUpdateThresholdPercentage": _field_since(ALWAYS, "int", 10),
+    "loadBalancerReportUpdateMaxIntervalMinutes": _field_since(ALWAYS, "int", 15),
+    "loadBalancerReportUpdateMinIntervalMillis": _field_since(V2_10, "int", 5000),
+    "loadBalancerDebugModeEnabled": _field_since(V3, "boolean", False),
+    "lowerBoundarySheddingEnabled": _field_since(V3, "boolean", False),
+    "loadBalancerBundleUnloadMinThroughputThreshold": _field_since(V2_10, "double", 10.0),
+    "loadBalancerMsgRateDifferenceShedderThreshold": _field_since(V2_10, "double", 50.0),
+    "loadBalancerMsgThroughputMultiplierDifferenceShedderThreshold": _field_since(
+        V2_10, "double", 4.0
+    ),
+    "minUnloadMessage": _field_since(V3, "int", 1000),
+    "minUnloadMessageThroughput": _field_since(V3, "int", 1048576),
+    "maxUnloadPercentage": _field_since(V3, "double", 0.2),
+    "maxUnloadBundleNumPerShedding": _field_since(V3, "int", -1),
+    "loadBalancerCPUResourceWeight": _field_since(V2_10, "double", 1.0),
+    "loadBalancerMemoryResourceWeight": _field_since(V2_10, "double", 1.0, v4=0.0),
+    "loadBalancerDirectMemoryResourceWeight": _field_since(V2_10, "double", 1.0, v4=0.0),
+    "loadBalancerBandwithInResourceWeight": _field_since(V2_10, "double", 1.0),
+    "loadBalancerBandwithOutResourceWeight": _field_since(V2_10, "double", 1.0),
+    "loadBalancerBandwidthInResourceWeight": _field_since(V4, "double", 1.0),
+    "loadBalancerBandwidthOutResourceWeight": _field_since(V4, "double", 1.0),
+    "loadBalancerOverrideBrokerNicSpeedGbps": _field_since(ALWAYS, "optional", None),
+    "loadBalancerBrokerMaxTopics": _field_since(ALWAYS, "int", 50000),
+    "loadBalancerDistributeBundlesEvenlyEnabled": _field_since(V3, "boolean", True),
+    "preferLaterVersions": _field_since(ALWAYS, "boolean", False),
+    "failureDomainsEnabled": _field_since(ALWAYS, "boolean", False),
 }
 """Fields of ServiceConfiguration that influence load balancing."""
 
@@ -139,15 +143,14 @@ def settings_of(
 ) -> Settings:
     """Return the effective settings: `given` values, else `defaults`, else the release's defaults.
 
-    If a later version is given, settings added up to that version are accepted as well.
-
-    Errors: `BadConfiguration`, `InexpressibleValue`.
+    If `later` is given, settings added up to that version are accepted as well. Errors:
+    `BadConfiguration`, `InexpressibleValue`.
     """
     own = {name: default_of(name, version) for name in FIELDS if is_known(name, version)}
     parsed: dict[str, Value] = {}
     for name, value in given.items():
         if is_known(name, max(version, later)):
-            found = _parsed(name, FIELDS[name].type, value, trimmed=version >= V2_10)
+            found = _parse_value(name, FIELDS[name].type, value, trimmed=version >= V2_10)
             if found is not UNCHANGED:
                 parsed[name] = found
     return Settings(parsed, ChainMap(cast(dict[str, Value], defaults), own))
@@ -167,8 +170,8 @@ UNCHANGED: Any = object()
 """Returned for an empty value, which keeps the default."""
 
 
-def _parsed(name: str, field_type: str, value: Value, trimmed: bool) -> Any:
-    text = _line(name, field_type, value)
+def _parse_value(name: str, field_type: str, value: Value, trimmed: bool) -> Any:
+    text = _value_text(name, field_type, value)
     if not text.strip():
         return EMPTY.get(field_type, UNCHANGED)
     if trimmed or field_type not in ("string", "boolean"):
@@ -179,7 +182,7 @@ def _parsed(name: str, field_type: str, value: Value, trimmed: bool) -> Any:
         raise BadConfiguration(f"{name} cannot be {value!r} (FieldParser.update)") from None
 
 
-def _line(name: str, field_type: str, value: Value) -> str:
+def _value_text(name: str, field_type: str, value: Value) -> str:
     """Format a value as it is written in broker.conf. Errors: `InexpressibleValue`."""
     if value is None:
         return ""
@@ -193,23 +196,23 @@ def _line(name: str, field_type: str, value: Value) -> str:
     return value.lstrip()
 
 
-def _whole(text: str, most: int) -> int:
+def _parse_whole_number(text: str, most: int) -> int:
     if not WHOLE_NUMBER.fullmatch(text) or not -most - 1 <= int(text) <= most:
         raise ValueError(text)
     return int(text)
 
 
-def _double(text: str) -> float:
+def _parse_double(text: str) -> float:
     if not DOUBLE.fullmatch(text):
         raise ValueError(text)
     return float(text.rstrip("dDfF") if "Infinity" not in text else text)
 
 
 PARSE: Mapping[str, Callable[[str], Any]] = {
-    "int": lambda text: _whole(text, LARGEST["int"]),
-    "long": lambda text: _whole(text, LARGEST["long"]),
-    "double": _double,
-    "optional": _double,
+    "int": lambda text: _parse_whole_number(text, LARGEST["int"]),
+    "long": lambda text: _parse_whole_number(text, LARGEST["long"]),
+    "double": _parse_double,
+    "optional": _parse_double,
     "boolean": lambda text: text.lower() == "true",
     "string": str,
     "list": lambda text: ",".join(one.strip() for one in text.rstrip(",").split(",")),

@@ -86,15 +86,15 @@ class Expression:
                 warnings.simplefilter("error", FutureWarning)
                 return cls(text, re.compile(written, re.ASCII))
         except (re.error, FutureWarning, OverflowError) as error:
-            raise _unevaluated(text, str(error)) from None
+            raise _cannot_evaluate(text, str(error)) from None
 
     def matches(self, name: str) -> bool:
         """True if the expression matches the whole name, as `String.matches` in Java."""
         return self._compiled.fullmatch(name) is not None
 
 
-def _unevaluated(text: str, what: str) -> BadExpression:
-    return BadExpression(f"{text} cannot be evaluated here as Java does: {what}")
+def _cannot_evaluate(text: str, reason: str) -> BadExpression:
+    return BadExpression(f"{text} cannot be evaluated here as Java does: {reason}")
 
 
 class _Translation:
@@ -111,16 +111,16 @@ class _Translation:
             if here == "\\":
                 yield self._escape()
             elif here == "[":
-                yield self._class()
+                yield self._character_class()
             elif self.text.startswith("(?", self.at):
                 yield self._group_opening()
             elif here == "{":
-                yield self._repetition()
+                yield self._quantifier()
             else:
                 self.at += 1
                 yield here
 
-    def _taken(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
+    def _take(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
         """Match a pattern at the current position and move past the match; None if there is no
         match.
         """
@@ -128,7 +128,7 @@ class _Translation:
         self.at = found.end() if found else self.at
         return found
 
-    def _quoted(self) -> str:
+    def _quoted_text(self) -> str:
         r"""Return the text up to `\E`, quoted for Python, and move past it."""
         quoted, _, _ = self.text[self.at :].partition("\\E")
         self.at += len(quoted) + len("\\E")
@@ -142,15 +142,15 @@ class _Translation:
         """
         self.at += 1
         escaped = self.text[self.at : self.at + 1]
-        code = self._taken(CODE) or self._taken(PROPERTY)
+        code = self._take(CODE) or self._take(PROPERTY)
         if code:
-            return self._code(code[0], inside)
-        reference = None if inside else self._taken(REFERENCE)
+            return self._character_escape(code[0], inside)
+        reference = None if inside else self._take(REFERENCE)
         if reference:
             return f"(?P={reference[1]})" if reference[1] else f"(?:\\{reference[2]})"
         self.at += 1
         if escaped == "Q":
-            return self._quoted()
+            return self._quoted_text()
         if escaped == "e":
             return r"\x1b"
         if escaped in SHARED:
@@ -158,24 +158,24 @@ class _Translation:
         if escaped in ELSEWHERE and not inside:
             return ELSEWHERE[escaped]
         if escaped.lower() in CLASSES:
-            return self._code(escaped, inside)
+            return self._character_escape(escaped, inside)
         if escaped in FOREIGN or escaped.isdigit():
-            raise _unevaluated(self.text, f"\\{escaped}")
+            raise _cannot_evaluate(self.text, f"\\{escaped}")
         if escaped.isalpha() or not escaped:
-            raise self._not_java(f"\\{escaped}")
+            raise self._not_java_error(f"\\{escaped}")
         return re.escape(escaped)
 
-    def _code(self, code: str, inside: bool) -> str:
+    def _character_escape(self, code: str, inside: bool) -> str:
         """Translate an escape that gives a character's number or names a predefined class."""
         if CODE.fullmatch(code):
             return f"\\{code}"
         members = CLASSES.get(code[0].lower() + code[1:])
         negated = code[0].isupper()
         if members is None or (negated and inside):
-            raise _unevaluated(self.text, f"\\{code}")
+            raise _cannot_evaluate(self.text, f"\\{code}")
         return members if inside else f"[{'^' if negated else ''}{members}]"
 
-    def _class(self, within: bool = False) -> str:
+    def _character_class(self, within: bool = False) -> str:
         """Return the translation of a character class; without brackets if it is `within` another
         class.
         """
@@ -187,11 +187,11 @@ class _Translation:
         while not (members and self.text.startswith("]", self.at)):
             here = self.text[self.at : self.at + 1]
             if not here:
-                raise self._not_java("an unclosed character class")
+                raise self._not_java_error("an unclosed character class")
             if self.text.startswith("&&", self.at) or (here == "[" and negated):
-                raise self._of_classes()
+                raise self._combined_classes_error()
             if here == "[":
-                member = self._class(within=True)
+                member = self._character_class(within=True)
             elif here == "\\":
                 member = self._escape(inside=True)
             else:
@@ -201,39 +201,39 @@ class _Translation:
             follows = several and members[1:] and members[-1] == "-"
             ends = self.text.startswith("]", self.at)
             if follows or (was_several and member == "-" and not ends):
-                raise self._of_classes()  # The hyphen stands for itself in Java.
+                raise self._combined_classes_error()  # The hyphen stands for itself in Java.
             was_several = several
             members.append(member)
         self.at += 1
         if within and negated:
-            raise self._of_classes()
+            raise self._combined_classes_error()
         content = "".join(members)
         return content if within else f"[{'^' if negated else ''}{content}]"
 
     def _group_opening(self) -> str:
         """Return the translation of the opening of a group that has a name or does not capture."""
-        named = self._taken(NAMED)
+        named = self._take(NAMED)
         if named:
             return f"(?P<{named[1]}>"
         if ONLY_PYTHON.match(self.text, self.at):
-            raise self._not_java(self.text[self.at : self.at + 3])
-        known = self._taken(SAME_GROUP) or self._taken(SWITCH)
+            raise self._not_java_error(self.text[self.at : self.at + 3])
+        known = self._take(SAME_GROUP) or self._take(SWITCH)
         if known is None:
-            raise _unevaluated(self.text, self.text[self.at : self.at + 3])
+            raise _cannot_evaluate(self.text, self.text[self.at : self.at + 3])
         return known[0]
 
-    def _repetition(self) -> str:
+    def _quantifier(self) -> str:
         """Return the translation of a quantifier in braces, such as `{2,3}`."""
-        known = self._taken(REPETITION)
+        known = self._take(REPETITION)
         if known is None:
             shown, end, _ = self.text[self.at :].partition("}")
-            raise self._not_java(f"{shown}{end}")
+            raise self._not_java_error(f"{shown}{end}")
         return known[0]
 
-    def _of_classes(self) -> BadExpression:
-        return _unevaluated(self.text, "a character class that combines others")
+    def _combined_classes_error(self) -> BadExpression:
+        return _cannot_evaluate(self.text, "a character class that combines others")
 
-    def _not_java(self, what: str) -> BadExpression:
+    def _not_java_error(self, reason: str) -> BadExpression:
         return BadExpression(
-            f"{self.text} is not a Java regular expression, so Pulsar cannot match it: {what}"
+            f"{self.text} is not a Java regular expression, so Pulsar cannot match it: {reason}"
         )

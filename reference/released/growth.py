@@ -55,7 +55,7 @@ class SplitterTask:
         ]
 
     @cached_property
-    def _cuts(self) -> Mapping[str, list[int]]:
+    def _known_boundaries(self) -> Mapping[str, list[int]]:
         """The boundaries of each namespace that are known from the bundles that brokers own."""
         cuts: dict[str, set[int]] = defaultdict(lambda: {0, FULL_UPPER})
         for bundle in (one for name in self.known.brokers for one in self.known.owned(name)):
@@ -70,8 +70,8 @@ class SplitterTask:
             return "it is one hash wide"
         if self.known.way("removed-bundle") == "split":
             return ""
-        exists = (part.lower, part.upper) in pairwise(self._cuts[namespace_of(bundle)])
-        return "" if exists else f"it no longer exists ({self._place('removed-bundle')})"
+        exists = (part.lower, part.upper) in pairwise(self._known_boundaries[namespace_of(bundle)])
+        return "" if exists else f"it no longer exists ({self._place_in_source('removed-bundle')})"
 
     @cached_property
     def limits(self) -> dict[str, float]:
@@ -121,7 +121,7 @@ class SplitterTask:
         found, taken = dict[str, str](), Counter[str]()
         for bundle, stats in self.stats:
             space = namespace_of(bundle)
-            why = self._stays(bundle, stats, taken[space])
+            why = self._why_not_split(bundle, stats, taken[space])
             taken[space] += not why
             # A bundle that moved may be in two reports; either of them can cause its split.
             if not why and found.get(bundle):
@@ -130,14 +130,14 @@ class SplitterTask:
                 found[bundle] = why
         return found
 
-    def _stays(self, bundle: str, stats: Json, taken: int) -> str:
-        """Return why a bundle is not split if `taken` bundles of its namespace were chosen before.
+    def _why_not_split(self, bundle: str, stats: Json, taken: int) -> str:
+        """Return why a bundle is not split; empty if it is split.
 
-        Empty if it is split.
+        `taken` is the number of bundles of its namespace that were already chosen.
         """
         if self.has_too_few_topics(stats):
             few = "a single topic" if stats.get("topics") else "fewer than 2 topics"
-            return f"it has {few} ({self._place('few-topics')})"
+            return f"it has {few} ({self._place_in_source('few-topics')})"
         if not self.over(bundle, stats):
             return "nothing is exceeded"
         space, most = namespace_of(bundle), int(self.known.number(MAX_BUNDLES))
@@ -160,7 +160,9 @@ class SplitterTask:
         return self.split if self.known.settings.flag(AUTO_UNLOAD) else ()
 
     def steps(self) -> Iterator[Step]:
-        """Yield for each bundle whether it is split and why and, if it is not, its quantities."""
+        """Yield for each bundle whether it is split and why; for a bundle that stays, also its
+        quantities.
+        """
         if self.why_off is not None:
             yield Step("splitting", f"{self.why_off}: nothing is split")
             return
@@ -173,10 +175,14 @@ class SplitterTask:
             yield Step(bundle, f"stays whole: {why}" if why else f"split: {over}")
             yield from self._measured_steps(bundle, stats) if why else ()
             if bundle not in self.known.case["bundles"]:
-                unknown = f"the leader has no data of it ({self._place('unknown-growth')})"
+                unknown = (
+                    f"the leader has no data of it ({self._place_in_source('unknown-growth')})"
+                )
                 yield Step("  traffic", f"none counts, as {unknown}")
         if self.limits[MAX_MEGABYTES] < 0:
-            yield Step(MAX_MEGABYTES, f"overflows an int ({self._place('bandwidth-limit')})")
+            yield Step(
+                MAX_MEGABYTES, f"overflows an int ({self._place_in_source('bandwidth-limit')})"
+            )
 
     def _measured_steps(self, bundle: str, stats: Json) -> Iterator[Step]:
         """Yield as steps a bundle's quantities, each with its limit."""
@@ -188,5 +194,5 @@ class SplitterTask:
             limit = None if name in self.unlimited else Fraction(self.limits[name])
             yield measure_step(name, written, limit, detail=False)
 
-    def _place(self, way: str) -> str:
+    def _place_in_source(self, way: str) -> str:
         return self.known.release.place(way)

@@ -56,7 +56,7 @@ def in_map_order(names: Iterable[str], concurrent: bool = False, size: int = TAB
     """
     known = list(dict.fromkeys(names))
     size = map_capacity(len(known), concurrent, size)
-    return sorted(known, key=lambda name: _spread(name) & (size - 1))
+    return sorted(known, key=lambda name: _spread_hash(name) & (size - 1))
 
 
 def in_set_order(names: Iterable[str]) -> list[str]:
@@ -65,10 +65,10 @@ def in_set_order(names: Iterable[str]) -> list[str]:
     size = TABLE
     while size < int(len(known) / 0.75) + 1:
         size *= 2
-    return sorted(known, key=lambda name: _spread(name) & (size - 1))
+    return sorted(known, key=lambda name: _spread_hash(name) & (size - 1))
 
 
-def _spread(name: str) -> int:
+def _spread_hash(name: str) -> int:
     found = java_hash(name)
     return found ^ (found >> 16)
 
@@ -98,8 +98,8 @@ def partly_sorted(names: Sequence[str], most: int, compare: Callable[[str, str],
         else:
             start = middle
 
-    def downwards(one: str, other: str) -> int:
-        return compare(other, one)
+    def downwards(first: str, second: str) -> int:
+        return compare(second, first)
 
     found[:end] = sorted(found[:end], key=cmp_to_key(downwards))
     return found

@@ -231,14 +231,14 @@ def load_pairs(data: LoadData, rules: TransferRules) -> Iterator[LoadPair]:
     """
     state = LoadState.first(data, rules)
     while state.shed < rules.brokers and len(state.order) > 1 and state.uneven:
-        pair = LoadPair(state, tuple(_rows(state)))
+        pair = LoadPair(state, tuple(_bundle_rows(state)))
         yield pair
         if not pair.busier_traffic_known:
             return
         state = state.after(pair)
 
 
-def _rows(state: LoadState) -> Iterator[BundleRow]:
+def _bundle_rows(state: LoadState) -> Iterator[BundleRow]:
     """Yield the outcome for each top bundle of the busier broker, and for exchanged bundles.
 
     Bundles with unknown traffic are left out. Bundles are considered in the order of the list, up
@@ -251,7 +251,7 @@ def _rows(state: LoadState) -> Iterator[BundleRow]:
     for name, rate in top.items():
         if rate is None:
             continue
-        kept = "listed after one that does not fit" if over else _kept(state, name, rate, left)
+        kept = "listed after one that does not fit" if over else _why_kept(state, name, rate, left)
         if kept:
             yield BundleRow(STAYS, name, rate, kept)
             continue
@@ -259,18 +259,18 @@ def _rows(state: LoadState) -> Iterator[BundleRow]:
             gone, left = gone + rate, left - 1
             yield BundleRow(GOES, name, rate, f"leaves {format_rate(state.amount - gone)}")
             continue
-        taken = list(_exchanged(state, back, gone + rate)) if rules.transfers else []
+        taken = list(_bundles_in_exchange(state, back, gone + rate)) if rules.transfers else []
         over = not taken
         if over:
-            yield BundleRow(STAYS, name, rate, f"more than is left{_only_in_exchange(state)}")
+            yield BundleRow(STAYS, name, rate, f"more than is left{_only_in_exchange_text(state)}")
             continue
         returned = sum(one.rate for one in taken)
         yield from taken
-        yield BundleRow(GOES, name, rate, _in_exchange(state, gone + rate - returned))
+        yield BundleRow(GOES, name, rate, _exchange_text(state, gone + rate - returned))
         gone, left = gone + rate - (returned if rules.debug else 0.0), left - 1
 
 
-def _kept(state: LoadState, bundle: str, rate: float, left: int) -> str:
+def _why_kept(state: LoadState, bundle: str, rate: float, left: int) -> str:
     """Return why a bundle stays even if it fits; empty if only its traffic decides."""
     rules = state.rules
     if namespace_of(bundle) in rules.excluded:
@@ -288,7 +288,7 @@ def _policies_that_keep(state: LoadState, bundle: str) -> str:
     return bound.get(namespace_of(bundle), "")
 
 
-def _exchanged(
+def _bundles_in_exchange(
     state: LoadState, back: Iterator[tuple[str, float | None]], net: float
 ) -> Iterator[BundleRow]:
     """Yield the bundles that the less loaded broker gives in exchange for a large bundle.
@@ -312,7 +312,7 @@ def _exchanged(
                 return
 
 
-def _in_exchange(state: LoadState, net: float) -> str:
+def _exchange_text(state: LoadState, net: float) -> str:
     whole, other = (state.data.carried[one] for one in (state.busy, state.idle))
     return (
         f"more than is left, but in exchange: {state.busy} keeps {format_rate(whole - net)}, which "
@@ -321,8 +321,8 @@ def _in_exchange(state: LoadState, net: float) -> str:
     )
 
 
-def _only_in_exchange(state: LoadState) -> str:
-    """Return the end of a remark on a bundle that is too large to move on its own."""
+def _only_in_exchange_text(state: LoadState) -> str:
+    """Return the last clause of the remark that a bundle is too large to move on its own."""
     if not state.rules.transfers:
         return ""
     if state.idle in state.data.top:

@@ -81,7 +81,7 @@ class Leader:
     def brokers(self) -> list[str]:
         """The brokers in the release's iteration order."""
         names = brokers_by_address(self.case["brokers"], self.release.addresses)
-        return [names[one] for one in self._in_table("brokers", list(names))]
+        return [names[one] for one in self._in_table_order("brokers", list(names))]
 
     def report(self, broker: str) -> Json:
         """Return a broker's load report."""
@@ -100,7 +100,7 @@ class Leader:
     @cached_property
     def bundles(self) -> list[str]:
         """The bundles that have data, in the leader's iteration order."""
-        stored = self._in_table("bundles", self._stored())
+        stored = self._in_table_order("bundles", self._bundles_with_data())
         if not self.release.copies_bundles:
             return stored
         return in_map_order(one for one in stored if not self.is_in_own_namespace(one))
@@ -113,14 +113,14 @@ class Leader:
     def grow_maps(self) -> None:
         """Grow the hash maps to hold all current brokers and bundles."""
         self._grown_capacity("brokers", self.case["brokers"])
-        self._grown_capacity("bundles", self._stored())
+        self._grown_capacity("bundles", self._bundles_with_data())
 
-    def _stored(self) -> list[str]:
+    def _bundles_with_data(self) -> list[str]:
         """Return the bundles that have data; a bundle just assigned has default data."""
         assigned = (bundle for name in self.case["brokers"] for bundle in self.owned(name))
         return [*assigned, *self.case["bundles"]]
 
-    def _in_table(self, table: str, names: Sequence[str]) -> list[str]:
+    def _in_table_order(self, table: str, names: Sequence[str]) -> list[str]:
         """Return the names in the iteration order of the leader's hash map `table`."""
         return in_map_order(names, concurrent=True, size=self._grown_capacity(table, names))
 
@@ -131,8 +131,8 @@ class Leader:
         return self.tables[table]
 
     def averages(self, bundle: str) -> tuple[tuple[float, ...], ...]:
-        """Return a bundle's samples and average rates, as a key; equal keys mean equal
-        bundle data.
+        """Return a bundle's number of samples and average rates as a key; bundles with equal data
+        have equal keys.
         """
         found = self.case["bundles"].get(bundle, {})
         measured = (found.get(frame, {"numSamples": 0}) for frame in FRAMES)
@@ -159,7 +159,9 @@ class Leader:
 
     def usage(self, broker: str, weighted: bool) -> tuple[float, str]:
         """Return a broker's usage as a fraction, and its busiest resource."""
-        shares = self.weighted_percents(broker) if weighted else self._counted(broker, weighted)
+        shares = (
+            self.weighted_percents(broker) if weighted else self._counted_percents(broker, weighted)
+        )
         busiest, largest = "cpu", float("-inf")
         for name, share in shares.items():
             if share > largest:
@@ -169,10 +171,10 @@ class Leader:
 
     def weighted_percents(self, broker: str) -> dict[str, float]:
         """Return the usage in percent of each resource that counts, times its weight."""
-        counted = self._counted(broker, weighted=True)
+        counted = self._counted_percents(broker, weighted=True)
         return {name: used * self.weight(name) for name, used in counted.items()}
 
-    def _counted(self, broker: str, weighted: bool) -> dict[str, float]:
+    def _counted_percents(self, broker: str, weighted: bool) -> dict[str, float]:
         """Return the usage in percent of each resource that the release takes into account."""
         used = self.percents(broker)
         if self.release.method_without_heap(weighted):
@@ -181,7 +183,7 @@ class Leader:
 
     def percents_with_weight_0(self, broker: str) -> dict[str, float]:
         """Return the unweighted usage in percent of each counted resource whose weight is 0."""
-        counted = self._counted(broker, weighted=True)
+        counted = self._counted_percents(broker, weighted=True)
         return {name: used for name, used in counted.items() if self.weight(name) == 0}
 
     def exact_percent(self, broker: str, resource: str, weighted: bool) -> Fraction:

@@ -31,22 +31,24 @@ def choose(conf: str | None, dynamic: str | None, release: ReleasedWays) -> Deri
     checked = release.ways["bad-dynamic-manager"] == "refused"
     if checked and dynamic is not None and dynamic not in known:
         place = release.place("bad-dynamic-manager")
-        return _declined("refused", f"there is no class '{dynamic}' ({place})")
+        return _declined_answer("refused", f"there is no class '{dynamic}' ({place})")
     written = conf or ""
     trimmed = written.lstrip() if release.ways["class-blanks"] == "kept" else written.strip()
     name = trimmed if dynamic is None else dynamic
     if not name.strip():
-        return _manager(release.ways["no-manager"], conf, dynamic, f"{release.place('no-manager')}")
+        return _manager_answer(
+            release.ways["no-manager"], conf, dynamic, f"{release.place('no-manager')}"
+        )
     if name == NOOP:
-        return _declined("unsupported", f"no answer names {NOOP}, which decides nothing")
+        return _declined_answer("unsupported", f"no answer names {NOOP}, which decides nothing")
     if name in MANAGERS and name in known:
-        return _manager(MANAGERS[name], conf, dynamic)
+        return _manager_answer(MANAGERS[name], conf, dynamic)
     place = release.place("bad-manager")
     if release.ways["bad-manager"] == "refused":
         if known.get(name, True):
-            return _declined("refused", f"no broker starts with '{name}' ({place})")
-        return _declined("failed", f"'{name}' cannot be instantiated ({place})")
-    return _manager("simple", conf, dynamic, f"'{name}' is not a load manager")
+            return _declined_answer("refused", f"no broker starts with '{name}' ({place})")
+        return _declined_answer("failed", f"'{name}' cannot be instantiated ({place})")
+    return _manager_answer("simple", conf, dynamic, f"'{name}' is not a load manager")
 
 
 @cache
@@ -61,7 +63,9 @@ def classes(version: Version) -> Mapping[str, bool]:
     return found
 
 
-def _manager(manager: str, conf: str | None, dynamic: str | None, why: str = "") -> Derivation:
+def _manager_answer(
+    manager: str, conf: str | None, dynamic: str | None, why: str = ""
+) -> Derivation:
     def explain() -> Iterator[Step]:
         yield Step("dynamic", dynamic or "names none")
         yield Step("broker.conf", conf or "names none")
@@ -70,5 +74,5 @@ def _manager(manager: str, conf: str | None, dynamic: str | None, why: str = "")
     return Derivation({"manager": manager}, explain)
 
 
-def _declined(how: str, why: str) -> Derivation:
-    return Derivation({how: why}, lambda: (Step(how, why),))
+def _declined_answer(field: str, why: str) -> Derivation:
+    return Derivation({field: why}, lambda: (Step(field, why),))

@@ -215,12 +215,12 @@ def _least_usage(placing: ReleasedPlacement) -> Sequence[str]:
     return placing.below or sorted(placing.ordered)
 
 
-def _next(placing: ReleasedPlacement) -> Sequence[str]:
+def _next_in_turn(placing: ReleasedPlacement) -> Sequence[str]:
     """Return the candidate whose turn it is, in the iteration order of the hash set."""
     return [placing.ordered[placing.turn % len(placing.ordered)]]
 
 
-def _as_planned(placing: ReleasedPlacement) -> Sequence[str]:
+def _planned_destination(placing: ReleasedPlacement) -> Sequence[str]:
     """Return only the planned destination if it is a candidate, or else all candidates.
 
     The plan applies even after the attempt to unload the bundle has ended.
@@ -232,7 +232,7 @@ def _as_planned(placing: ReleasedPlacement) -> Sequence[str]:
 CHOICE: Mapping[str, Callable[[ReleasedPlacement], Sequence[str]]] = {
     LEAST_RATE: _least_rate,
     LEAST_USAGE: _least_usage,
-    IN_TURN: _next,
-    "AvgShedder": _as_planned,
+    IN_TURN: _next_in_turn,
+    "AvgShedder": _planned_destination,
 }
 """For each strategy, the function that returns the candidates for its random choice."""

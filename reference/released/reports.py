@@ -89,12 +89,12 @@ def read(case: Case, release: ReleasedWays) -> Derivation:
         if not isinstance(report, Mapping):
             raise _Mismatch("a load report must be a JSON object")
         simple = is_simple(report)
-        broker = _simple(report, release) if simple else _modular(report, release)
+        broker = _parse_simple(report, release) if simple else _parse_modular(report, release)
     except _Mismatch as error:
         why = str(error)
         return Derivation({"refused": why}, lambda: (Step("refused", why),))
     manager = "simple" if simple else "modular"
-    unfit = _inexpressible(broker)
+    unfit = _why_inexpressible(broker)
     if unfit is not None:
         return Derivation({"unsupported": unfit}, lambda: (Step("says", unfit),))
 
@@ -116,64 +116,66 @@ def is_simple(report: Mapping[str, Any]) -> bool:
     return MARK in report or (isinstance(kind, str) and kind == SIMPLE_KIND)
 
 
-def _modular(report: Mapping[str, Any], release: ReleasedWays) -> dict[str, Any]:
+def _parse_modular(report: Mapping[str, Any], release: ReleasedWays) -> dict[str, Any]:
     """Parse a modular report: resources at the top level; a missing number is 0."""
-    _check(report, _boolean(release), SWITCHES)
-    _check(report, _whole(LONG), ("lastUpdate",))
-    known = {name: _usage(report[name]) for name in RESOURCES if report.get(name) is not None}
+    _check_parsable(report, _boolean_parser(release), SWITCHES)
+    _check_parsable(report, _whole_number_parser(LONG), ("lastUpdate",))
+    known = {name: _parse_usage(report[name]) for name in RESOURCES if report.get(name) is not None}
     found: dict[str, Any] = {name: usage for name, usage in known.items() if usage is not None}
-    found |= {name: _double(report.get(name)) for name in RATE_FIELDS}
-    found |= {name: _whole(INT)(report.get(name)) for name in COUNTS}
+    found |= {name: _parse_double(report.get(name)) for name in RATE_FIELDS}
+    found |= {name: _whole_number_parser(INT)(report.get(name)) for name in COUNTS}
     for name in ("bundles", *CHANGES):
-        found |= _names(report, name, name)
-    stats = _stats(report.get("lastStats", {}))
+        found |= _parse_bundle_names(report, name, name)
+    stats = _parse_statistics(report.get("lastStats", {}))
     if release.ways["modular-statistics"] == "both" and STATISTICS in report:
-        stats = {**(stats or {}), **(_stats(report[STATISTICS]) or {})}
+        stats = {**(stats or {}), **(_parse_statistics(report[STATISTICS]) or {})}
     return found if stats is None else {**found, "lastStats": stats}
 
 
-def _simple(report: Mapping[str, Any], release: ReleasedWays) -> dict[str, Any]:
+def _parse_simple(report: Mapping[str, Any], release: ReleasedWays) -> dict[str, Any]:
     """Parse a simple report: resources in `systemResourceUsage`, load summed over bundles."""
-    _check(report, _boolean(release), (MARK, "overLoaded", *SWITCHES))
-    _check(report, _whole(LONG), ("timestamp",))
-    _check(report, _whole(LONG if release.version >= V4 else INT), ("numTopics",))
-    _check(report, _whole(INT), COUNTS[1:])
+    _check_parsable(report, _boolean_parser(release), (MARK, "overLoaded", *SWITCHES))
+    _check_parsable(report, _whole_number_parser(LONG), ("timestamp",))
+    _check_parsable(
+        report, _whole_number_parser(LONG if release.version >= V4 else INT), ("numTopics",)
+    )
+    _check_parsable(report, _whole_number_parser(INT), COUNTS[1:])
     allocated = (f"{start}llocated{end}" for end in OWNED for start in ("a", "preA"))
-    _check(report, _double, ("msgRateIn", "msgRateOut", *allocated))
+    _check_parsable(report, _parse_double, ("msgRateIn", "msgRateOut", *allocated))
     nested = report.get(NESTED)
-    within = {} if nested is None else _object(nested)
-    known = {name: _usage(within[name]) for name in RESOURCES if within.get(name) is not None}
+    within = {} if nested is None else _parse_object(nested)
+    known = {name: _parse_usage(within[name]) for name in RESOURCES if within.get(name) is not None}
     found: dict[str, Any] = {name: usage for name, usage in known.items() if usage is not None}
-    stats = _stats(report.get(STATISTICS))
+    stats = _parse_statistics(report.get(STATISTICS))
     each = list((stats or {}).values())
     found |= {name: sum(one[of] for one in each) for name, of in SUMMED.items()}
     found |= {"numBundles": len(each), "bundles": sorted(stats or {})}
     for name, called in SIMPLE_CHANGES.items():
-        found |= _names(report, called, name)
+        found |= _parse_bundle_names(report, called, name)
     return found if stats is None else {**found, "lastStats": stats}
 
 
-def _check(report: Mapping[str, Any], parse: Callable[[Any], Any], names: Any) -> None:
+def _check_parsable(report: Mapping[str, Any], parse: Callable[[Any], Any], names: Any) -> None:
     """Check that fields can be parsed; their values are not used."""
     for name in names:
         if name in report:
             parse(report[name])
 
 
-def _object(value: Any) -> Mapping[str, Any]:
+def _parse_object(value: Any) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
         raise _Mismatch(f"{value!r} is not a JSON object")
     return value
 
 
-def _usage(value: Any) -> dict[str, float] | None:
+def _parse_usage(value: Any) -> dict[str, float] | None:
     """Parse usage and limit; None for a negative limit, which means not measured."""
-    data = _object(value)
-    usage, limit = _double(data.get("usage")), _double(data.get("limit"))
+    data = _parse_object(value)
+    usage, limit = _parse_double(data.get("usage")), _parse_double(data.get("limit"))
     return None if limit < 0 else {"usage": usage, "limit": limit}
 
 
-def _double(value: Any) -> float:
+def _parse_double(value: Any) -> float:
     if value is None:
         return 0.0
     if isinstance(value, str):
@@ -188,11 +190,11 @@ def _double(value: Any) -> float:
     return float(value)
 
 
-def _whole(most: int) -> Callable[[Any], int]:
+def _whole_number_parser(most: int) -> Callable[[Any], int]:
     def parse(value: Any) -> int:
         if isinstance(value, str) and value.strip() and not WHOLE_NUMBER.fullmatch(value.strip()):
             raise _Mismatch(f"{value!r} is not a whole number")
-        number = int(value) if isinstance(value, str) and value.strip() else _double(value)
+        number = int(value) if isinstance(value, str) and value.strip() else _parse_double(value)
         if not -most <= number < most:
             raise _Mismatch(f"{value!r} is out of range")
         return int(value) if isinstance(value, int) else int(number)
@@ -200,7 +202,7 @@ def _whole(most: int) -> Callable[[Any], int]:
     return parse
 
 
-def _boolean(release: ReleasedWays) -> Callable[[Any], None]:
+def _boolean_parser(release: ReleasedWays) -> Callable[[Any], None]:
     """Parse true, false, an integer or a string; 2.4 accepts strings in lower case only."""
     known = {"true", "false", "", "null"}
     if release.version >= V2_10:
@@ -215,7 +217,7 @@ def _boolean(release: ReleasedWays) -> Callable[[Any], None]:
     return parse
 
 
-def _names(report: Mapping[str, Any], field: str, name: str) -> dict[str, list[str]]:
+def _parse_bundle_names(report: Mapping[str, Any], field: str, name: str) -> dict[str, list[str]]:
     """Return the distinct bundles of a field; no bundles if the field is null."""
     value = report.get(field, [])
     if value is None:
@@ -227,22 +229,23 @@ def _names(report: Mapping[str, Any], field: str, name: str) -> dict[str, list[s
     return {name: sorted({str(one) for one in value})}
 
 
-def _stats(value: Any) -> dict[str, dict[str, Any]] | None:
+def _parse_statistics(value: Any) -> dict[str, dict[str, Any]] | None:
     if value is None:
         return None
     found = {}
-    for bundle, one in _object(value).items():
-        stats = _object(one)
-        rates = {name: _double(stats.get(name)) for name in RATE_FIELDS}
+    for bundle, one in _parse_object(value).items():
+        stats = _parse_object(one)
+        rates = {name: _parse_double(stats.get(name)) for name in RATE_FIELDS}
         counts = {
-            name: _whole(LONG if name == "topics" else INT)(stats.get(name)) for name in STATS
+            name: _whole_number_parser(LONG if name == "topics" else INT)(stats.get(name))
+            for name in STATS
         }
-        _check(stats, _whole(LONG), ("cacheSize",))
+        _check_parsable(stats, _whole_number_parser(LONG), ("cacheSize",))
         found[bundle] = {**rates, **counts}
     return found
 
 
-def _inexpressible(broker: Mapping[str, Any]) -> str | None:
+def _why_inexpressible(broker: Mapping[str, Any]) -> str | None:
     """Return why the protocol cannot express the release's result of parsing; None if it can."""
     for bundle in (*broker.get("bundles", ()), *broker.get("lastStats", ())):
         if not BUNDLE.fullmatch(bundle):

@@ -55,14 +55,14 @@ def select(
     """
     by_default = cycle.case["strategy"] is None and selects_extensible_manager(cycle.settings.given)
     if (cycle.strategy == TRANSFER_SHEDDER or by_default) and release.version >= V3:
-        return _transferred(cycle, release, memory or CycleMemory(), minute)
+        return _transfer_shedder_answer(cycle, release, memory or CycleMemory(), minute)
     unknown = _unknown_class(cycle, release)
     if unknown and release.ways.get("bad-shedder") == "overload":
-        instead = select(_by_overload(cycle), release, memory, minute)
+        instead = select(_with_overload_shedder(cycle), release, memory, minute)
         place = release.place("bad-shedder")
         told = Step("no class", f"{unknown}: OverloadShedder runs instead ({place})")
         return Derivation(instead.answer, lambda: (told, *instead.steps))
-    if cycle.strategy not in _offered(release):
+    if cycle.strategy not in _offered_strategies(release):
         why = f"the model of '{release.title}' does not include {cycle.strategy}"
         return Derivation({"unsupported": why}, lambda: (Step("refused", why),))
     pair = why_strategies_conflict(cycle.settings, cycle.strategy)
@@ -85,7 +85,7 @@ def select(
     placing = str(cycle.settings.given.get(STRATEGY, "")).rpartition(".")[2]
     named = placing in BOTH and placing == cycle.strategy
     answer = [
-        {"broker": one.broker, "bundle": bundle, **_destination(one, bundle, named)}
+        {"broker": one.broker, "bundle": bundle, **_destination_field(one, bundle, named)}
         for one in sheds
         for bundle in one.bundles
     ]
@@ -95,7 +95,7 @@ def select(
     return Derivation({"unload": answer}, partial(_steps, cycle, release, sheds, excluded))
 
 
-def _offered(release: ReleasedWays) -> frozenset[str]:
+def _offered_strategies(release: ReleasedWays) -> frozenset[str]:
     """Return the shedding strategies of the release that the model implements."""
     return SHEDDERS[release.ways["shedders"]]
 
@@ -108,21 +108,25 @@ def _unknown_class(cycle: Cycle, release: ReleasedWays) -> str:
     """
     named = str(cycle.case["strategy"] or "")
     short = cycle.strategy
-    if (named and not named.startswith(PACKAGE)) or "." in short or short in _offered(release):
+    if (
+        (named and not named.startswith(PACKAGE))
+        or "." in short
+        or short in _offered_strategies(release)
+    ):
         return ""
     return PACKAGE + short
 
 
-def _by_overload(cycle: Cycle) -> Cycle:
+def _with_overload_shedder(cycle: Cycle) -> Cycle:
     """Return the cycle with OverloadShedder as its strategy."""
     return replace(cycle, case={**cycle.case, "strategy": "OverloadShedder"})
 
 
-def _destination(unloads: BrokerUnloads, bundle: str, named: bool) -> Mapping[str, str]:
+def _destination_field(unloads: BrokerUnloads, bundle: str, named: bool) -> Mapping[str, str]:
     return {"to": unloads.planned[bundle]} if named and bundle in unloads.planned else {}
 
 
-def _transferred(
+def _transfer_shedder_answer(
     cycle: Cycle, release: ReleasedWays, memory: CycleMemory, minute: Minutes
 ) -> Derivation:
     """Return a release's answer: the unloads of the extensible load manager's UnloadScheduler."""

@@ -76,39 +76,41 @@ def split_answer(
         split = replace(split, positions=())
     algorithm, refused = _algorithm_of(split, asked, by, settings, release)
     if refused is None and algorithm == FLOW and not _default_is_flow(asked, by, settings):
-        return _answer("failed", f"{FLOW} is not the default ({FLOW_PLACE})")
+        return _answer_with_reason("failed", f"{FLOW} is not the default ({FLOW_PLACE})")
     if refused is None and algorithm == POSITIONS and not split.positions:
         refused = f"no positions are given ({release.place('default-positions')})"
     if refused is not None:
-        return _answer("refused", refused)
+        return _answer_with_reason("refused", refused)
     steps = partial(_flow_steps, traffic if algorithm == FLOW else (), settings)
     if algorithm == FLOW:
         boundaries, whole = _flow_boundaries(traffic, settings)
     else:
         boundaries, whole = _boundaries(split, algorithm, release)
     if whole is not None and release.ways["one-hash-wide"] == "whole":
-        return _whole(split, algorithm, whole, steps)
+        return _answer_with_whole(split, algorithm, whole, steps)
     if split.bundle.upper - split.bundle.lower <= 1:
-        return _answer("refused", f"{split.bundle.name} is one hash wide")
+        return _answer_with_reason("refused", f"{split.bundle.name} is one hash wide")
     if whole is not None:
-        return _whole(split, algorithm, whole, steps)
+        return _answer_with_whole(split, algorithm, whole, steps)
     if release.ways["cut-at-edge"] == "refused" and boundaries != sorted(
         one for one in boundaries if split.bundle.lower < one < split.bundle.upper
     ):
         place = release.place("cut-at-edge")
-        return _answer("refused", f"the cut is at the edge of {split.bundle.name} ({place})")
+        return _answer_with_reason(
+            "refused", f"the cut is at the edge of {split.bundle.name} ({place})"
+        )
     twice = [one for one, count in Counter(boundaries).items() if count > 1]
     if twice and release.ways["position-twice"] == "unanswered":
         place = release.place("position-twice")
         positions = ", ".join(map(hex_of, twice))
         why = f"{positions} given twice: the request is never answered ({place})"
-        return _answer("failed", why)
+        return _answer_with_reason("failed", why)
     cuts = split.inside(boundaries)
     if by != "admin" and len(cuts) > 1 and selects_extensible_manager(settings.given):
         where = ", ".join(map(hex_of, cuts))
         why = f"it would be cut {len(cuts)} times, at {where}; {ONE_CUT} ({STRATEGY_PLACE})"
-        return _whole(split, algorithm, why, steps)
-    return _parts(split, algorithm, cuts, release, steps)
+        return _answer_with_whole(split, algorithm, why, steps)
+    return _answer_with_parts(split, algorithm, cuts, release, steps)
 
 
 def _default_is_flow(asked: str | None, by: str, settings: Settings) -> bool:
@@ -134,7 +136,7 @@ def _algorithm_of(
         default, asked = _default_of_broker(default, asked), None
     refused = None
     if asked is not None and asked.strip():
-        refused = _refused(split, asked, settings, release)
+        refused = _why_refused(split, asked, settings, release)
     known = [RANGE, TOPICS]
     if release.ways["default-positions"] != "range":
         known += [POSITIONS, FLOW]
@@ -150,7 +152,7 @@ def _default_of_broker(default: str, asked: str | None) -> str:
     return asked.strip() or RANGE
 
 
-def _refused(split: Split, asked: str, settings: Settings, release: ReleasedWays) -> str | None:
+def _why_refused(split: Split, asked: str, settings: Settings, release: ReleasedWays) -> str | None:
     """Return why the admin API refuses an algorithm, or None."""
     way = release.ways["unsupported-algorithm"]
     place = release.place("unsupported-algorithm")
@@ -195,7 +197,7 @@ def _flow_boundaries(
     by_hash = {one.place: one for one in traffic}
     if len(by_hash) < FEWEST:
         return [], f"it has fewer than {FEWEST} topics with traffic ({FLOW_PLACE})"
-    most_messages, most_bytes = _limits(settings)
+    most_messages, most_bytes = _part_limits(settings)
     margin = 1 + float(settings.number(FLOW_MARGIN)) / 100.0
     if (
         sum((one.messages for one in traffic), 0.0) < most_messages * margin
@@ -215,7 +217,7 @@ def _flow_boundaries(
     return cuts, None if cuts else f"no part would exceed a limit ({FLOW_PLACE})"
 
 
-def _limits(settings: Settings) -> tuple[int, int]:
+def _part_limits(settings: Settings) -> tuple[int, int]:
     """Return the limits of a part: messages and bytes per second."""
     return int(settings.number(MAX_MESSAGES)), int(settings.number(MAX_MEGABYTES)) * MEBIBYTE
 
@@ -226,14 +228,14 @@ def _flow_steps(traffic: Sequence[TopicTraffic], settings: Settings) -> Iterator
     """
     if not traffic:
         return
-    most_messages, most_bytes = (Fraction(one) for one in _limits(settings))
+    most_messages, most_bytes = (Fraction(one) for one in _part_limits(settings))
     yield Step("limits", f"{messages(most_messages)} and {throughput(most_bytes)} a part")
     for one in sorted(traffic, key=lambda one: one.place):
         carried = f"{messages(Fraction(one.messages))}, {throughput(Fraction(one.throughput))}"
         yield Step("topic", f"{hex_of(one.place)}: {carried}")
 
 
-def _parts(
+def _answer_with_parts(
     split: Split,
     algorithm: str,
     cuts: Sequence[int],
@@ -254,7 +256,7 @@ def _parts(
     return Derivation({"bundles": [part.name for part in parts]}, explain)
 
 
-def _whole(
+def _answer_with_whole(
     split: Split, algorithm: str, why: str, before: Callable[[], Iterator[Step]]
 ) -> Derivation:
     def explain() -> Iterator[Step]:
@@ -265,5 +267,5 @@ def _whole(
     return Derivation({"bundles": [split.bundle.name]}, explain)
 
 
-def _answer(how: str, why: str) -> Derivation:
-    return Derivation({how: why}, lambda: (Step(how, why),))
+def _answer_with_reason(field: str, why: str) -> Derivation:
+    return Derivation({field: why}, lambda: (Step(field, why),))

@@ -28,8 +28,8 @@ WRITTEN: dict[str, Callable[[Fraction], str]] = {"msgThroughput": throughput, "m
 
 
 class Mix(NamedTuple):
-    """A broker's usage as fractions: smoothed before an observation, observed, and smoothed after
-    it.
+    """One smoothing step of a broker's usage, in fractions: old smoothed usage, observed usage, and
+    new smoothed usage.
     """
 
     before: float
@@ -123,7 +123,7 @@ class BrokerUnloads:
 def rounding_steps(
     known: Leader, broker: str, resource: str, usage: Percent, places: int, weighted: bool
 ) -> Iterator[Step]:
-    """Yield a step if a usage, printed with `places` decimals, shows the release's rounding."""
+    """Yield a step if the release's rounding shows in a usage printed with `places` decimals."""
     unrounded = known.exact_percent(broker, resource, weighted)
     if plain(usage, places) != plain(unrounded, places):
         method = f"LocalBrokerData.getMaxResourceUsage{'WithWeight' if weighted else ''}"

@@ -68,26 +68,26 @@ class _Cycle:
 
 
 def sheds(view: ClusterView) -> Iterator[BrokerUnloads]:
-    """Yield each broker's unloads, after replaying the usage histories as earlier cycles."""
+    """Yield each broker's unloads; usage histories are first replayed as earlier cycles."""
     memory, reports = view.memory, view.known.case["brokers"].items()
     memory.smoothings = {}
     histories = {name: one["usageHistory"] for name, one in reports if one.get("usageHistory")}
     for ago in range(max(map(len, histories.values()), default=0), 0, -1):
         then = {
-            name: _earlier(view, histories[name][-ago])
+            name: _earlier_usage(view, histories[name][-ago])
             for name in view.known.brokers
             if len(histories.get(name, ())) >= ago
         }
-        _cycle(ClusterView(view.known, frozenset()), memory, then)
-    now = {name: _usage(view.known, name)[0] for name in view.known.brokers}
-    cycle = _cycle(view, memory, now)
+        _run_cycle(ClusterView(view.known, frozenset()), memory, then)
+    now = {name: _weighted_usage(view.known, name)[0] for name in view.known.brokers}
+    cycle = _run_cycle(view, memory, now)
     for name in view.known.brokers:
         chosen = cycle.chosen.get(name, ())
         smoothings = tuple(memory.smoothings.get(name, ()))
         yield BrokerUnloads(name, tuple(chosen), partial(_steps, view, cycle, name, smoothings))
 
 
-def _usage(known: Leader, broker: str) -> tuple[float, str]:
+def _weighted_usage(known: Leader, broker: str) -> tuple[float, str]:
     """Return a broker's weighted usage as a fraction, and its busiest resource.
 
     Some releases leave out resources over 100 %; if that leaves none, the resource is "none".
@@ -107,7 +107,7 @@ def _left_out(known: Leader, broker: str) -> dict[str, float]:
     return {name: one for name, one in known.weighted_percents(broker).items() if one > FULL}
 
 
-def _earlier(view: ClusterView, used: float) -> float:
+def _earlier_usage(view: ClusterView, used: float) -> float:
     """Convert the weighted usage of an earlier cycle from percent to a fraction, as a release
     rounds it.
     """
@@ -116,14 +116,15 @@ def _earlier(view: ClusterView, used: float) -> float:
 
 
 def _history_weight(known: Leader) -> float:
-    """Return the weight of the resource that represents usage in earlier cycles; 0 if no resource
-    has a weight above 0, so that every usage is 0.
+    """Return the weight of the resource that represents usage in earlier cycles.
+
+    The result is 0 if no resource has a weight above 0; every usage is then 0, too.
     """
     heap = () if known.release.method_without_heap(weighted=True) else (SHARE_OF_HEAP,)
     return next((one for one in map(known.weight, (*HISTORY, *heap)) if one > 0), 0.0)
 
 
-def _cycle(view: ClusterView, memory: CycleMemory, now: Mapping[str, float]) -> _Cycle:
+def _run_cycle(view: ClusterView, memory: CycleMemory, now: Mapping[str, float]) -> _Cycle:
     known = view.known
     threshold, kept = known.number(SHEDDER_THRESHOLD) / 100.0, known.number(HISTORY_SHARE)
     least = known.number(MIN_THROUGHPUT) * MEBIBYTE
@@ -142,7 +143,7 @@ def _cycle(view: ClusterView, memory: CycleMemory, now: Mapping[str, float]) -> 
             chosen[name] = take_bundles(view, view.movable_bundles_of(name), need[name])
     relieved = None
     if _looks_for_idle(known) and not any(chosen.values()):
-        relieved = _relieved(view, memory, now)
+        relieved = _relieving_broker(view, memory, now)
         if relieved is not None:
             share = known.carries(relieved, "msgThroughput") * threshold * HALF
             need[relieved] = share
@@ -158,8 +159,10 @@ def _looks_for_idle(known: Leader) -> bool:
     return looks and known.settings.flag(LOWER_BOUNDARY)
 
 
-def _relieved(view: ClusterView, memory: CycleMemory, now: Mapping[str, float]) -> str | None:
-    """Smooth the usage again; return the busiest broker if some broker is below the boundary."""
+def _relieving_broker(
+    view: ClusterView, memory: CycleMemory, now: Mapping[str, float]
+) -> str | None:
+    """Smooth the usage again; return the busiest broker if any is below the lower boundary."""
     known = view.known
     threshold = known.number(SHEDDER_THRESHOLD) / 100.0
     memory.observe(now, known.number(HISTORY_SHARE), again=True)
@@ -175,7 +178,7 @@ def _steps(
     view: ClusterView, cycle: _Cycle, name: str, smoothings: Sequence[Mix]
 ) -> Iterator[Step]:
     known, place = view.known, view.known.release.place
-    now, resource = _usage(known, name)
+    now, resource = _weighted_usage(known, name)
     usage, threshold = cycle.usage[name], known.number(SHEDDER_THRESHOLD) / 100.0
     places = places_apart(as_percent(usage), as_percent(cycle.average + threshold))
     used, average = plain(as_percent(usage), places), plain(as_percent(cycle.average), places)
@@ -185,7 +188,7 @@ def _steps(
         kept = known.number(HISTORY_SHARE)
         for one in smoothings:
             why = f", again as no broker sheds an excess ({place('lower-boundary-relief')})"
-            yield Step("history", _smoothing(one, kept, places) + (why if one.again else ""))
+            yield Step("history", _smoothing_text(one, kept, places) + (why if one.again else ""))
     if known.report(name).get("usageHistory") and _history_weight(known) == 0:
         yield Step("history", "left out, as no resource that counts has a weight above 0")
     yield Step("average", f"{average} % of all brokers", detail=True)
@@ -221,13 +224,13 @@ def _steps(
         under = _under_boundary_text(cycle, threshold)
         yield Step("lower boundary", f"{average} - {points} = {limit} %: {under}")
         yield Step("relieves", "as the busiest broker with two bundles or more")
-        amount = f"half of {points} % of {traffic} = {_amount(need)}"
+        amount = f"half of {points} % of {traffic} = {_amount_text(need)}"
         yield Step("to shed", f"{amount} ({place('lower-boundary-relief')})")
     else:
         share = plain(as_percent(usage - (cycle.average + threshold) + MARGIN))
         yield Step("margin", f"5 points ({MARGIN_CONSTANT})", detail=True)
         sums = f"{used} - ({limit}) + 5 = {share}"
-        amount = f"{_amount(need)} ({place('threshold-amount')})"
+        amount = f"{_amount_text(need)} ({place('threshold-amount')})"
         yield Step("to shed", f"{sums} % of {traffic} = {amount}")
     least = known.number(MIN_THROUGHPUT) * MEBIBYTE
     if need < least:
@@ -249,12 +252,12 @@ def _under_boundary_text(cycle: _Cycle, threshold: float) -> str:
     return under_text([name for name, used in cycle.usage.items() if used < bound], "it")
 
 
-def _smoothing(one: Mix, kept: float, places: int) -> str:
+def _smoothing_text(mix: Mix, kept: float, places: int) -> str:
     """Format one step of the smoothing as a sum, in percent."""
-    before, now = plain(as_percent(one.before)), plain(as_percent(one.now))
+    before, now = plain(as_percent(mix.before)), plain(as_percent(mix.now))
     terms = f"{before} x {plain(Fraction(kept))} + {now} x {plain(Fraction(1 - kept))}"
-    return f"{terms} = {plain(as_percent(one.after), places)} %"
+    return f"{terms} = {plain(as_percent(mix.after), places)} %"
 
 
-def _amount(need: float) -> str:
+def _amount_text(need: float) -> str:
     return throughput(Fraction(need)) if need > 0 else "nothing"

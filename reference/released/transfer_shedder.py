@@ -230,11 +230,11 @@ class ReleasedTransfer:
             amount = whole * ((most - least) / 2) / most if most else float("nan")
             top = self.top_bundles(source)
             if len(top) > 1:
-                unloads = list(self._pair(source, target, top, amount))
+                unloads = list(self._unloads_between(source, target, top, amount))
                 yield from unloads
-                marked, gained = (self._marked(unloads, one) for one in (source, target))
+                marked, gained = (self._unloaded_traffic(unloads, one) for one in (source, target))
                 if marked > 0:
-                    moved = marked - self._deducted(gained)
+                    moved = marked - self._gain_in_debug_mode(gained)
                     stats.offload(most, least, moved * most / whole if whole else float("nan"))
 
     def pairs(self, stats: LoadStats) -> Iterator[tuple[str, str]]:
@@ -246,14 +246,14 @@ class ReleasedTransfer:
             stats.high -= 1
             yield stats.order[stats.high + 1], stats.order[stats.low]
 
-    def _marked(self, unloads: Iterable[Unload], source: str) -> float:
+    def _unloaded_traffic(self, unloads: Iterable[Unload], source: str) -> float:
         return sum(self.carried(one.bundle) for one in unloads if one.source == source)
 
-    def _deducted(self, gained: float) -> float:
-        """Return `gained`, the traffic that swaps send back, in debug mode; otherwise 0."""
+    def _gain_in_debug_mode(self, gained: float) -> float:
+        """Return `gained`, the bytes per second sent back by swaps, in debug mode; otherwise 0."""
         return gained if self.known.settings.flag(DEBUG_MODE) else 0.0
 
-    def _pair(
+    def _unloads_between(
         self, source: str, target: str, top: Sequence[str], amount: float
     ) -> Iterator[Unload]:
         """Yield the unloads between two brokers: bundles that fit, and swaps for larger bundles."""
@@ -271,16 +271,16 @@ class ReleasedTransfer:
                 continue
             if moved + carried > amount:
                 after = (whole - moved - carried, other + moved + carried)
-                swapped = self._swapped(source, target, back, after, whole)
+                swapped = self._swapped_back(source, target, back, after, whole)
                 if not swapped:
                     break
                 yield from (one._replace(swapped_for=bundle) for one in swapped)
-                moved -= self._deducted(self._marked(swapped, target))
+                moved -= self._gain_in_debug_mode(self._unloaded_traffic(swapped, target))
             yield Unload(source, bundle, target)
             moved += carried
             left -= 1
 
-    def _swapped(
+    def _swapped_back(
         self,
         source: str,
         target: str,
@@ -330,7 +330,7 @@ class ReleasedTransfer:
         """Return a broker's top bundles in the order of TopKBundles: smallest first."""
         known = [bundle for bundle in self.known.owned(broker) if not self.left_out(bundle)]
         most = min(int(self.known.number(MAX_REPORTED_BUNDLES)), len(known))
-        return partly_sorted(known, most, self._compared)[:most][::-1] if known else []
+        return partly_sorted(known, most, self._compare_bundles)[:most][::-1] if known else []
 
     def left_out(self, bundle: str) -> str:
         """Return the reason why a bundle is never among the top bundles; empty if it may be."""
@@ -347,7 +347,7 @@ class ReleasedTransfer:
             return f"its namespace has policies, and {WITH_POLICIES} is off"
         return ""
 
-    def _compared(self, one: str, other: str) -> int:
+    def _compare_bundles(self, one: str, other: str) -> int:
         """Compare two bundles as NamespaceBundleStats.compareTo does."""
         whole = self.known.release.version >= (4,)
         for name, step in STEPS.items():

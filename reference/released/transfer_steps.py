@@ -38,7 +38,7 @@ def transfer_steps(decision: ReleasedTransfer, unloads: Sequence[Unload]) -> Ite
         yield from _conditions(decision, stats)
     needed = f"more than {plain(exact(decision.known.number(HITS)))} are needed ({HITS})"
     yield Step("hits", f"{decision.hits} in a row since the last unload; {needed}")
-    yield from _moves(decision, "goes", unloads)
+    yield from _move_steps(decision, "goes", unloads)
     if not unloads:
         few = decision.hits <= int(decision.known.number(HITS))
         yield Step("decision", f"nothing is unloaded: {_why_nothing(decision, few)} ({PLACE})")
@@ -69,10 +69,10 @@ def _conditions(decision: ReleasedTransfer, stats: LoadStats) -> Iterator[Step]:
     idle, busy = stats.order[stats.low], stats.order[stats.high]
     least, most = stats.loads[idle], stats.loads[busy]
     share = plain(exact(decision.share), 4)
-    has = f"{idle} has {_percent(least.load)} and {_traffic(least)}"
+    has = f"{idle} has {_percent(least.load)} and {_traffic_text(least)}"
     low = f"{share} of the mean, {_percent(stats.mean * decision.share)},"
     found = idle if decision.underloaded(stats) else "none"
-    bounds = f"under {low} or under {share} of the {_traffic(most)} of {busy}"
+    bounds = f"under {low} or under {share} of the {_traffic_text(most)} of {busy}"
     yield Step("underloaded", f"{found}: {has}; underloaded is {bounds}")
     limit = f"{plain(exact(known.number(OVERLOAD_THRESHOLD)))} % ({OVERLOAD_THRESHOLD})"
     found = busy if decision.overloaded(stats) else "none"
@@ -89,11 +89,13 @@ def _conditions(decision: ReleasedTransfer, stats: LoadStats) -> Iterator[Step]:
 
 
 def _later_steps(decision: ReleasedTransfer, stats: LoadStats) -> Iterator[Step]:
-    """Yield steps with the unloads once there are enough hits, if the loads stay the same."""
+    """Yield steps with the unloads that follow once there are enough hits, if the loads do not
+    change.
+    """
     later = decision.unloads_called_for(stats)
     below = "these bundles go" if later else "nothing goes either"
     yield Step("later", f"{below}, if the loads are the same once there are enough hits")
-    yield from _moves(decision, "would go", later)
+    yield from _move_steps(decision, "would go", later)
 
 
 def _why_nothing(decision: ReleasedTransfer, few: bool) -> str:
@@ -113,7 +115,7 @@ def _kept_steps(decision: ReleasedTransfer, stats: LoadStats) -> Iterator[Step]:
         top = decision.top_bundles(source)
         if len(top) > 1:
             yield from _amount_steps(decision, source, target, swaps=False)
-            for bundle, why in _kept(decision, source, target, top):
+            for bundle, why in _kept_bundles(decision, source, target, top):
                 yield Step("stays", f"{bundle}, on {source}: {why}")
         elif top:
             yield Step(
@@ -122,7 +124,7 @@ def _kept_steps(decision: ReleasedTransfer, stats: LoadStats) -> Iterator[Step]:
             )
 
 
-def _kept(
+def _kept_bundles(
     decision: ReleasedTransfer, source: str, target: str, top: Sequence[str]
 ) -> Iterator[tuple[str, str]]:
     """Yield each bundle up to the first that is too large, with the reason why it stays."""
@@ -143,9 +145,11 @@ def _kept(
             return
 
 
-def _moves(decision: ReleasedTransfer, label: str, unloads: Sequence[Unload]) -> Iterator[Step]:
+def _move_steps(
+    decision: ReleasedTransfer, label: str, unloads: Sequence[Unload]
+) -> Iterator[Step]:
     """Yield as steps, for each pair of brokers, the traffic that may move, and each unload."""
-    for pair, group in groupby(unloads, key=_pair_of):
+    for pair, group in groupby(unloads, key=_busier_first):
         moves = [*group]
         swaps = any(one.swapped_for for one in moves)
         yield from _amount_steps(decision, *pair, swaps)
@@ -153,7 +157,7 @@ def _moves(decision: ReleasedTransfer, label: str, unloads: Sequence[Unload]) ->
             yield Step(label, _unload_text(decision, one))
 
 
-def _pair_of(unload: Unload) -> tuple[str, str]:
+def _busier_first(unload: Unload) -> tuple[str, str]:
     """Return the busier and the less busy broker of an unload."""
     busy, idle = unload.source, unload.target
     return (idle, busy) if unload.swapped_for else (busy, idle)
@@ -177,7 +181,7 @@ def _unload_text(decision: ReleasedTransfer, unload: Unload) -> str:
     return f"{unload.bundle} = {carried}, from {unload.source} to {unload.target}{swapped}"
 
 
-def _traffic(smoothed: Smoothed) -> str:
+def _traffic_text(smoothed: Smoothed) -> str:
     return throughput(Fraction(smoothed.throughput))
 
 

@@ -85,19 +85,23 @@ def sheds(view: ClusterView) -> Iterator[BrokerUnloads]:
 def _decision(view: ClusterView) -> _Decision:
     known = view.known
     mixed = known.way("uniform-pair") in ("mixed", "mixed-of-all")
-    spreads = _mixed(view) if mixed else {kind: _apart(view, kind) for kind in MIN_UNLOAD}
+    spreads = (
+        _extremes_compared_together(view)
+        if mixed
+        else {kind: _extremes(view, kind) for kind in MIN_UNLOAD}
+    )
     over = {kind: _exceeds_threshold(view, kind, spread) for kind, spread in spreads.items()}
     kind = "msgRate" if over["msgRate"] else "msgThroughput"
     spread = spreads[kind]
     broker = spread.busiest if any(over.values()) else None
-    needs = {one: _need(view, spreads[one]) for one in spreads}
+    needs = {one: _amount_to_move(view, spreads[one]) for one in spreads}
     floors = {one: _setting(view, MIN_UNLOAD[one]) for one in MIN_UNLOAD}
     enough = needs[kind] >= floors[kind]
     if known.way("uniform-pair") != "separate":
         enough = any(needs[one] >= floors[one] for one in MIN_UNLOAD)
     chosen: tuple[str, ...] = ()
     if broker is not None and enough and len(known.owned(broker)) > 1:
-        chosen = tuple(_fitting(view, broker, kind, needs[kind]))
+        chosen = tuple(_fitting_bundles(view, broker, kind, needs[kind]))
     return _Decision(broker, kind, spreads, over, needs[kind], floors[kind], chosen, enough)
 
 
@@ -112,22 +116,22 @@ def _setting_or_constant(view: ClusterView, setting: str) -> str:
     return CONSTANT_NAME[setting] if view.known.way("uniform-settings") == "constants" else setting
 
 
-def _need(view: ClusterView, spread: _Spread) -> int:
-    return to_int(_part(view, spread))
+def _amount_to_move(view: ClusterView, spread: _Spread) -> int:
+    return to_int(_amount_before_rounding(view, spread))
 
 
-def _part(view: ClusterView, spread: _Spread) -> float:
+def _amount_before_rounding(view: ClusterView, spread: _Spread) -> float:
     """Return the amount to move, a share of the difference, before it becomes an int."""
     return (spread.most - spread.least) * _setting(view, MAX_SHARE)
 
 
-def _rounding(view: ClusterView, spread: _Spread) -> str:
+def _rounding_text(view: ClusterView, spread: _Spread) -> str:
     """Return text on how the amount to move becomes an int."""
-    cut = _part(view, spread) >= INT
+    cut = _amount_before_rounding(view, spread) >= INT
     return f"cut at the greatest int, {INT - 1}" if cut else "in whole numbers"
 
 
-def _apart(view: ClusterView, kind: str) -> _Spread:
+def _extremes(view: ClusterView, kind: str) -> _Spread:
     """Return the busiest and the idlest broker by one measure, with their traffic."""
     busiest, idlest, most, least = None, None, -1.0, float(INT - 1)
     for name in view.known.brokers:
@@ -139,7 +143,7 @@ def _apart(view: ClusterView, kind: str) -> _Spread:
     return _Spread(busiest, idlest, most, 1.0 if abs(least) <= NEAR_NOTHING else least)
 
 
-def _mixed(view: ClusterView) -> dict[str, _Spread]:
+def _extremes_compared_together(view: ClusterView) -> dict[str, _Spread]:
     """Return the spread of each measure in releases that compare both measures together.
 
     Brokers are compared in order. A broker replaces the busiest broker so far if it has more
@@ -173,17 +177,17 @@ def _is_left_out(known: Leader, broker: str) -> bool:
 def _exceeds_threshold(view: ClusterView, kind: str, spread: _Spread) -> bool:
     """True if a difference exceeds its threshold; a threshold of 0 disables the condition."""
     threshold = view.known.number(THRESHOLDS[kind][0])
-    return threshold > 0 and _difference(kind, spread) > threshold
+    return threshold > 0 and _traffic_difference(kind, spread) > threshold
 
 
-def _difference(kind: str, spread: _Spread) -> float:
+def _traffic_difference(kind: str, spread: _Spread) -> float:
     """Return the difference between the extremes: in percent for messages, as a ratio for bytes."""
     if kind == "msgRate":
         return (spread.most - spread.least) * 100 / spread.least
     return spread.most / spread.least
 
 
-def _fitting(view: ClusterView, broker: str, kind: str, need: int) -> Iterator[str]:
+def _fitting_bundles(view: ClusterView, broker: str, kind: str, need: int) -> Iterator[str]:
     """Yield bundles that fit into the amount still to move, most traffic first.
 
     Sums overflow 32 bits, as they do in Java.
@@ -219,7 +223,7 @@ def _difference_steps(view: ClusterView, decision: _Decision) -> Iterator[Step]:
         found = f"{over} {threshold:g} ({setting})"
         if threshold <= 0:
             found = f"not compared, since {setting} is {threshold:g}"
-        difference = _difference(kind, spread)
+        difference = _traffic_difference(kind, spread)
         differs = f"{difference:.10g} {unit}"
         if kind == "msgRate":
             less = "less" if difference < 0 else "more"  # A lowest traffic of 0 counts as 1.
@@ -252,10 +256,12 @@ def _steps(view: ClusterView, decision: _Decision, name: str) -> Iterator[Step]:
     need = written(Fraction(decision.need))
     yield Step("share", f"{share} ({_setting_or_constant(view, MAX_SHARE)})", detail=True)
     part = f"{share} of what lies between {apart}"
-    yield Step("to move", f"{part}, {_rounding(view, spread)}: {need} ({place('uniform-share')})")
+    yield Step(
+        "to move", f"{part}, {_rounding_text(view, spread)}: {need} ({place('uniform-share')})"
+    )
     other = next(one for one in MIN_UNLOAD if one != kind)
     if decision.enough and decision.need < decision.least:
-        beside = WRITTEN[other](Fraction(_need(view, decision.spreads[other])))
+        beside = WRITTEN[other](Fraction(_amount_to_move(view, decision.spreads[other])))
         yield Step("enough", f"by the other measure: {beside} ({place('uniform-settings')})")
     if not decision.enough:
         setting = _setting_or_constant(view, MIN_UNLOAD[kind])

@@ -42,7 +42,7 @@ def assign(
     brokers = preferred or list(world.brokers)
     if not brokers:
         return
-    placed = _placement(world, bundle, _apart(world, bundle, brokers))
+    placed = _placement_of(world, bundle, _brokers_that_spread_group(world, bundle, brokers))
     broker = placed.chosen(lambda: world.changes)
     assert broker is not None, "there is a candidate"
     world.own(bundle, broker)
@@ -69,7 +69,7 @@ def less_loaded(world: World, broker: str, usage: Mapping[str, Percent]) -> list
     ]
 
 
-def _apart(world: World, bundle: str, brokers: Sequence[str]) -> Sequence[str]:
+def _brokers_that_spread_group(world: World, bundle: str, brokers: Sequence[str]) -> Sequence[str]:
     """Return the brokers to which a bundle may go so that its anti-affinity group stays spread.
 
     [ANTI-11]
@@ -85,7 +85,7 @@ def _apart(world: World, bundle: str, brokers: Sequence[str]) -> Sequence[str]:
     ).best
 
 
-def _placement(world: World, bundle: str, brokers: Sequence[str]) -> Placement:
+def _placement_of(world: World, bundle: str, brokers: Sequence[str]) -> Placement:
     """Return the placement of a bundle, with the candidates and their load. [PLACE]"""
     data = world.data()
     candidates = [
@@ -145,7 +145,7 @@ def run_shedding_cycle(world: World, result: EventResult) -> None:
     which counts cycles.
     """
     settings = world.settings
-    cycle = Cycle(_case(world), settings, world.readings)
+    cycle = Cycle(_shedding_case(world), settings, world.readings)
     if not cycle.enabled:
         return
     if cycle.strategy == TRANSFER_SHEDDER:
@@ -161,7 +161,7 @@ def run_shedding_cycle(world: World, result: EventResult) -> None:
         result.explanations.append(partial(shedding_steps, given))
         for bundle in given:
             move(world, result, bundle, less_loaded(world, given.broker, usage))
-    _remember(world, cycle)
+    _store_smoothed_usage(world, cycle)
     world.last_cycle = seen
 
 
@@ -176,7 +176,7 @@ def move(world: World, result: EventResult, bundle: str, less_loaded_brokers: li
     assign(world, result, bundle, less_loaded_brokers)
 
 
-def _case(world: World) -> dict[str, Any]:
+def _shedding_case(world: World) -> dict[str, Any]:
     """Return the leader's state as a `shed.select` case."""
     brokers = {
         name: {
@@ -196,7 +196,7 @@ def _case(world: World) -> dict[str, Any]:
     }
 
 
-def _remember(world: World, cycle: Cycle) -> None:
+def _store_smoothed_usage(world: World, cycle: Cycle) -> None:
     """Store each broker's smoothed usage for ThresholdShedder's next cycle. [THRESHOLD-07]"""
     if cycle.strategy != "ThresholdShedder":
         return

@@ -175,18 +175,20 @@ def domain(world: World, event: Mapping[str, Any], result: EventResult) -> None:
         del world.domains[name]
 
 
-def _refuse(_world: World, domain: str, brokers: list[str], _happened: EventResult) -> None:
+def _refuse_registration(
+    _world: World, domain: str, brokers: list[str], _happened: EventResult
+) -> None:
     raise Refused(f"{brokers[0]} is registered to {domain}")
 
 
-def _leave(world: World, domain: str, brokers: list[str], result: EventResult) -> None:
+def _leave_domain(world: World, domain: str, brokers: list[str], result: EventResult) -> None:
     world.domains[domain] = [one for one in world.domains[domain] if one not in brokers]
     result.note(domain, f"no longer has {', '.join(brokers)}")
 
 
 SECOND_DOMAIN: Mapping[str, Callable[[World, str, list[str], EventResult], None]] = {
-    "refused": _refuse,
-    "moved": _leave,
+    "refused": _refuse_registration,
+    "moved": _leave_domain,
 }
 """The function that handles brokers that already belong to another domain.
 

@@ -20,7 +20,7 @@ def run_transfers(world: World, result: EventResult, now: Cycle) -> None:
     """Run one cycle: move bundles to the brokers that the strategy names. [TRANSFER-06 … 11]"""
     passed = world.clock - world.transfers_at
     earlier = [older_record(one, passed) for one in world.transfers]
-    case = {**now.case, **_reported(world, now), "earlier": earlier}
+    case = {**now.case, **_reported_loads(world, now), "earlier": earlier}
     cycle = Cycle(case, now.settings, now.readings)
     usage = {name: member.cpu for name, member in world.brokers.items()}
     moved: list[str] = []
@@ -37,7 +37,7 @@ def run_transfers(world: World, result: EventResult, now: Cycle) -> None:
         world.brokers[name].history = level
 
 
-def _reported(world: World, now: Cycle) -> dict[str, Any]:
+def _reported_loads(world: World, now: Cycle) -> dict[str, Any]:
     """Return the load data of brokers and bundles, as of the last reports. [TRANSFER-12, -17]"""
     age = (world.clock - world.reported_at) * MINUTE
     brokers = {name: {**report, "age": age} for name, report in now.case["brokers"].items()}
