@@ -90,7 +90,7 @@ def cases(operation: str, profile: str = DEFAULT_PROFILE) -> st.SearchStrategy[J
     """
     _check_operation(operation)
     defaults = specs.load().defaults(profile)
-    parts = [part for rule in _rules(operation, profile) for part in checks()[rule.id].parts]
+    parts = [part for rule in _rules_about(operation, profile) for part in checks()[rule.id].parts]
     return (
         st.one_of(parts)
         .filter(lambda trial: trial_flaw(trial, defaults) is None)
@@ -119,7 +119,7 @@ def judge(
     trial = Trial.of(operation, case)
     outcomes = [
         (rule, evaluator.judge(rule.id, trial, [answer]))
-        for rule in _rules(operation, profile)
+        for rule in _rules_about(operation, profile)
         if all(chosen[name] == value for name, value in rule.reading.items())
     ]
     broken = {rule.id for rule, outcome in outcomes if outcome.violated}
@@ -160,7 +160,7 @@ def run(
         session.close()
 
 
-def _rules(operation: str, profile: str) -> list[specs.Rule]:
+def _rules_about(operation: str, profile: str) -> list[specs.Rule]:
     """Return a profile's rules that judge an operation."""
     rules = specs.load().rules_of(profile)
     return [rule for rule in rules if operation in rule.operations and rule.untestable is None]

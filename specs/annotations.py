@@ -1,4 +1,6 @@
-"""Settings annotated in the code of releases, converted to one document per release and rules."""
+"""Settings annotated in the code of releases, converted to rules and to one document per
+release.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,7 @@ class Annotations:
         """The release of each document."""
         return dict(self.sheet.data["documents"])
 
-    def _value_in(self, by_release: JSON, document: str) -> JSON | None:
+    def _value_in_release(self, by_release: JSON, document: str) -> JSON | None:
         """Return the value for a document's release; None if all values are for later releases."""
         if not isinstance(by_release, Mapping):
             return by_release
@@ -53,10 +55,10 @@ class Annotations:
         values = [value for since, value in by_release.items() if order.index(since) <= last]
         return values[-1] if values else None
 
-    def _named_in(self, name: str) -> tuple[str, ...]:
+    def _documents_with(self, name: str) -> tuple[str, ...]:
         """Return the documents that annotate a setting."""
         texts = self._entries[name]["texts"]
-        return tuple(one for one in self._releases if self._value_in(texts, one))
+        return tuple(one for one in self._releases if self._value_in_release(texts, one))
 
     def documents(self) -> dict[str, Document]:
         """Return one document per release, in which each setting is a section of one sentence."""
@@ -71,7 +73,7 @@ class Annotations:
                 sections=tuple(
                     Section(name, (self._sentence(entry, document),))
                     for name, entry in self._entries.items()
-                    if document in self._named_in(name)
+                    if document in self._documents_with(name)
                 ),
             )
             for document, release in self._releases.items()
@@ -79,7 +81,7 @@ class Annotations:
 
     def _sentence(self, entry: Mapping[str, JSON], document: str) -> Sentence:
         left = f"Its effect is left to rules of {entry['left']}." if "left" in entry else None
-        return Sentence(1, str(self._value_in(entry["texts"], document)), besides=left)
+        return Sentence(1, str(self._value_in_release(entry["texts"], document)), besides=left)
 
     def settings(self, of_pages: Mapping[str, Setting]) -> dict[str, Setting]:
         """Return every annotated setting with its defaults by document; `of_pages` are the settings
@@ -89,14 +91,14 @@ class Annotations:
 
     def _setting(self, name: str, of_page: Setting | None) -> Setting:
         entry, known = self._entries[name], self.broker["settings"][name]
-        documents = self._named_in(name)
+        documents = self._documents_with(name)
         return Setting(
             name=name,
             type=known["type"],
             unit=of_page.unit if of_page else entry.get("unit"),
             meaning=of_page.meaning if of_page else entry["meaning"],
             documents=documents,
-            defaults={one: self._value_in(known["default"], one) for one in documents},
+            defaults={one: self._value_in_release(known["default"], one) for one in documents},
             no_default=None,
             choices=of_page.choices if of_page else (),
             range=of_page.range if of_page else None,
@@ -111,7 +113,9 @@ class Annotations:
         self, known: Mapping[str, JSON], documents: Sequence[str]
     ) -> tuple[str, ...]:
         since = known.get("deprecated")
-        return tuple(one for one in documents if since and self._value_in({since: True}, one))
+        return tuple(
+            one for one in documents if since and self._value_in_release({since: True}, one)
+        )
 
     def _replaced_by(self, name: str) -> str | None:
         every = self.broker["settings"].items()
@@ -149,13 +153,13 @@ class Annotations:
         state it.
         """
         found: dict[str, list[str]] = {}
-        for document in self._named_in(name):
-            rule = str(self._value_in(self._entries[name]["rule"], document))
+        for document in self._documents_with(name):
+            rule = str(self._value_in_release(self._entries[name]["rule"], document))
             found.setdefault(rule, []).append(document)
         return found
 
     def _rule(self, rule: str, name: str, document: str) -> Rule:
-        value = self._value_in(self.broker["settings"][name]["default"], document)
+        value = self._value_in_release(self.broker["settings"][name]["default"], document)
         text = value if isinstance(value, str) else json.dumps(value)
         whole = f"has the value {text}" if text else "is empty: left out, null or an empty text"
         return Rule(

@@ -7,7 +7,7 @@ PACKAGE = "org.apache.pulsar.broker.loadbalance."
 """Package of Pulsar's own classes; a class in another package is a plug-in."""
 
 UNLESS_ADDED = "unless a jar on the class path contains it"
-"""Qualification in messages on missing classes: a plug-in may add a class to Pulsar's package."""
+"""Beginning of a message that Pulsar lacks a class: a plug-in may add one to Pulsar's package."""
 
 CLASSES: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "loadManagerClassName": (
@@ -39,7 +39,9 @@ CLASSES: Mapping[str, tuple[str, tuple[str, ...]]] = {
         ),
     ),
 }
-"""For each setting of a class: its entry in ways.yaml on wrong names, and Pulsar's classes."""
+"""For each setting that names a class: the entry of ways.yaml about wrong names, and Pulsar's
+classes.
+"""
 
 NO_ROLE: Mapping[str, str] = {
     "impl.ModularLoadManagerWrapper": "wraps a load manager and cannot be loaded by name",
@@ -56,10 +58,10 @@ OWN_CLASSES = {
 
 
 def similar_class(name: str, value: str) -> str:
-    """Return the name of Pulsar's class that is most similar to `value`, the value of a setting.
+    """Return the name of Pulsar's class that is most similar to `value`, a setting's value.
 
-    Empty if Pulsar has the class `value` or `value` is outside Pulsar's package, if no class is
-    similar, or if the setting does not name a class.
+    The result is empty if nothing needs correcting: Pulsar has the class, or it is in another
+    package. It is also empty if no class is similar, or if the setting does not name a class.
     """
     known = OWN_CLASSES.get(name, {})
     exists = any(value in classes.values() for classes in OWN_CLASSES.values())

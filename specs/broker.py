@@ -52,13 +52,13 @@ class BrokerSetting:
         return default if self.is_in(release) else None
 
     def manager(self, release: str) -> str:
-        """Return the load managers of a known release that use the setting; empty if all use it."""
+        """Return the load managers that use the setting in a known release; empty if all use it."""
         return _value_for(self.managers, release, "")
 
     def users(self, release: str) -> tuple[str, ...]:
         """Return the strategies and load managers that use the setting in a known release.
 
-        Empty if all use it.
+        The result is empty if all use it.
         """
         return _value_for(self.used_by, release, ())
 
@@ -89,7 +89,7 @@ def _release_index(release: str) -> int:
 @cache
 def broker_settings() -> Mapping[str, BrokerSetting]:
     """Return all broker settings by name. Errors: `SpecError`."""
-    return {name: _setting(name, entry) for name, entry in broker_data()["settings"].items()}
+    return {name: _parse_setting(name, entry) for name, entry in broker_data()["settings"].items()}
 
 
 @cache
@@ -124,9 +124,9 @@ def default_in(name: str, release: str) -> Value | None:
 
 
 def was_added_by(name: str, version: str) -> bool:
-    """True if a setting was added in a version or earlier, or if it is unknown when it was added.
+    """True if a version, or an earlier version, added a setting, or if it is unknown which one did.
 
-    The data name the first version with the setting in each line of releases.
+    For each line of releases, the data name the first version that has the setting.
     """
     firsts: Sequence[str] = broker_data()["first"].get(name, ())
     return not firsts or not precedes(version, firsts)
@@ -193,7 +193,7 @@ def broker_data() -> Mapping[str, Any]:
     return dict(sheet.data)
 
 
-def _setting(name: str, entry: Mapping[str, Any]) -> BrokerSetting:
+def _parse_setting(name: str, entry: Mapping[str, Any]) -> BrokerSetting:
     since, default = entry.get("since", known_releases()[0]), entry["default"]
     given = {
         **entry,

@@ -27,22 +27,24 @@ def check_data(specs: Specs, sheets: Mapping[str, Sheet]) -> None:
     _check_profiles(specs, sheets["profiles"])
 
 
-def check_source(specs: Specs, source: Source, sheet: Sheet, place: Place, of: str) -> None:
-    """Check that a source refers to existing sentences; `of` names the entry in error messages."""
+def check_source(specs: Specs, source: Source, sheet: Sheet, place: Place, entry: str) -> None:
+    """Check that a source refers to existing sentences; error messages name the `entry` with the
+    source.
+    """
     if source.document not in specs.documents:
         problem = unknown_name(source.document, "document", specs.documents)
-        raise sheet.error((*place, "document"), f"{of}: {problem}")
+        raise sheet.error((*place, "document"), f"{entry}: {problem}")
     document = specs.documents[source.document]
     section = document.section(source.section)
     if section is None:
         titles = (one.title for one in document.sections)
         problem = unknown_name(source.section, f"section of {document.id}", titles)
-        raise sheet.error((*place, "section"), f"{of}: {problem}")
+        raise sheet.error((*place, "section"), f"{entry}: {problem}")
     for index, number in enumerate(source.sentences):
         if not 1 <= number <= len(section.sentences):
             problem = f"{document.id} § {section.title} has no sentence {number}"
             there = f"it has {len(section.sentences)}"
-            raise sheet.error((*place, "sentences", index), f"{of}: {problem}; {there}")
+            raise sheet.error((*place, "sentences", index), f"{entry}: {problem}; {there}")
 
 
 def _check_documents(specs: Specs, sheet: Sheet) -> None:
@@ -62,8 +64,8 @@ def _check_documents(specs: Specs, sheet: Sheet) -> None:
                 if sentence.awaits in with_rules:
                     problem = (
                         f"sentence {sentence.number} of '{section.title}' awaits "
-                        f"{sentence.awaits}, which has rules; let one of them claim it or, as "
-                        "none, give the reason why no rule does"
+                        f"{sentence.awaits}, which has rules; claim the sentence in one of them, "
+                        "or give the reason why no rule claims it as none"
                     )
                     where = (*place, "sentences", sentence.number - 1, "awaits")
                     raise sheet.error(where, f"{document.id}: {problem}")
@@ -82,8 +84,8 @@ def _check_settings(specs: Specs, sheet: Sheet) -> None:
                 raise sheet.error(place, f"{setting.name}: {mistake}")
         if bool(setting.defaults) == (setting.no_default is not None):
             problem = (
-                "give either a default that a document prints or, as no_default, the reason why "
-                "there is none"
+                "give a default that a document prints; if there is none, give the reason as "
+                "no_default"
             )
             raise sheet.error((setting.name, "defaults"), f"{setting.name}: {problem}")
         for profile in specs.profiles.values():
@@ -184,19 +186,19 @@ def _check_profile_entries(specs: Specs, sheet: Sheet, profile: Profile) -> None
 
 
 def check_reading_values(
-    specs: Specs, sheet: Sheet, place: Place, of: str, readings: Mapping[str, str]
+    specs: Specs, sheet: Sheet, place: Place, entry: str, readings: Mapping[str, str]
 ) -> None:
     """Check that readings and their values exist."""
     if not readings:
         return
     known = {name: reading.values for name, reading in specs.readings.items()}
-    _check_values(sheet, place, of, "reading", readings, known)
+    _check_values(sheet, place, entry, "reading", readings, known)
 
 
 def _check_values(
     sheet: Sheet,
     place: Place,
-    of: str,
+    entry: str,
     kind: str,
     given: Mapping[str, str],
     known: Mapping[str, Collection[str]],
@@ -209,16 +211,16 @@ def _check_values(
             problem = unknown_name(value, f"value of {name}", known[name])
         else:
             continue
-        raise sheet.error((*place, name), f"{of}: {problem}")
+        raise sheet.error((*place, name), f"{entry}: {problem}")
 
 
 def _check_names(
-    sheet: Sheet, of: str, key: str, names: Iterable[str], known: Iterable[str]
+    sheet: Sheet, entry: str, key: str, names: Iterable[str], known: Iterable[str]
 ) -> None:
     for index, name in enumerate(names):
         if name not in known:
             problem = unknown_name(name, key.removesuffix("s"), known)
-            raise sheet.error((of, key, index), f"{of}: {problem}")
+            raise sheet.error((entry, key, index), f"{entry}: {problem}")
 
 
 MAX_UNTESTABLE_RULES = 5
@@ -228,13 +230,15 @@ MAX_UNTESTABLE_RULES = 5
 def check_rules(specs: Specs, sheets: Iterable[Sheet]) -> None:
     """Raise SpecError for the first inconsistency of a rule."""
     untestable = 0
-    for sheet, index, rule in _with_places(specs, sheets):
+    for sheet, index, rule in _rules_with_places(specs, sheets):
         _check_area(sheet, index, rule)
         _check_names_in_rule(specs, sheet, index, rule)
         _check_provenance(specs, sheet, index, rule)
         _check_claims(specs, sheet, index, rule)
         if not rule.operations and rule.untestable is None:
-            problem = "names no operation; add one or, as untestable, the reason why there is none"
+            problem = (
+                "names no operation; add one, or give the reason for having none as untestable"
+            )
             raise sheet.error((index,), f"{rule.id}: {problem}")
         if rule.any_operation and len(rule.operations) < 2:
             problem = "any_operation is for several operations; remove it"
@@ -245,7 +249,7 @@ def check_rules(specs: Specs, sheets: Iterable[Sheet]) -> None:
             raise sheet.error((index, "untestable"), f"{rule.id}: {problem}")
 
 
-def _with_places(specs: Specs, sheets: Iterable[Sheet]) -> Iterator[tuple[Sheet, int, Rule]]:
+def _rules_with_places(specs: Specs, sheets: Iterable[Sheet]) -> Iterator[tuple[Sheet, int, Rule]]:
     for sheet in sheets:
         for index, entry in enumerate(sheet.data):
             yield sheet, index, specs.rules[entry["id"]]
@@ -297,7 +301,7 @@ def _check_provenance(specs: Specs, sheet: Sheet, index: int, rule: Rule) -> Non
     allowed = [p.id for p in specs.profiles.values() if documents & set(p.documents)]
     inherited = {one for one in allowed if any(p.id in allowed for p in specs.lineage(one)[:-1])}
     if not set(allowed) - inherited <= set(rule.profiles) <= set(allowed):
-        given = _listed(rule.profiles)
+        given = _names_text(rule.profiles)
         problem = f"by its sources, its profiles are {', '.join(allowed)}; it gives {given}"
         raise sheet.error((index, "profiles"), f"{rule.id}: {problem}")
 
@@ -330,5 +334,5 @@ def _check_claims(specs: Specs, sheet: Sheet, index: int, rule: Rule) -> None:
                 raise sheet.error(place, f"{rule.id}: {problem}")
 
 
-def _listed(names: Iterable[str]) -> str:
+def _names_text(names: Iterable[str]) -> str:
     return ", ".join(names) or "none"

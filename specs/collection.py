@@ -69,7 +69,7 @@ class Specs:
 
     @property
     def neutral(self) -> dict[str, float]:
-        """Hidden settings whose effect a value can disable, each with this value."""
+        """For each hidden setting whose effect can be disabled, the value that disables it."""
         known = self.hidden.values()
         return {one.name: one.neutral for one in known if one.neutral is not None}
 
@@ -186,8 +186,8 @@ class Specs:
 
     @cached_property
     def _repeats(self) -> dict[str, dict[Where, list[Where]]]:
-        """For each profile, the sentences of its documents that repeat an earlier sentence, by that
-        sentence.
+        """For each profile, and each earlier sentence: the sentences of the profile's documents
+        that repeat it.
         """
         found: dict[str, dict[Where, list[Where]]] = {name: {} for name in self.profiles}
         for name, repeats in found.items():
@@ -291,11 +291,12 @@ class Specs:
     def assumed_readings(
         self, profile: str, readings: Mapping[str, str]
     ) -> Iterator[tuple[Reading, Alternative, str | None]]:
-        """Yield the given readings that contradict the wording of rules.
+        """Yield the given readings that contradict the wording of rules, with the reason if there
+        is one.
 
-        These are alternatives that no document of the profile allows, with the reason, and
-        alternatives about a usage exactly at a limit that differ from the profile's default,
-        without a reason.
+        These are alternatives that no document of the profile allows, each with the reason.
+        Alternatives about a usage exactly at a limit are yielded without a reason if they differ
+        from the profile's default.
         """
         usual = self.default_readings(profile)
         for name, value in readings.items():
@@ -306,7 +307,7 @@ class Specs:
     def unused_readings(
         self, profile: str, declared: Mapping[str, str], given: Mapping[str, str]
     ) -> Iterator[str]:
-        """Yield each declared reading that is not used when judging by a profile, with the reason.
+        """Yield each declared reading that has no effect under a profile, with the reason.
 
         `given` are the readings that the options of the run set; they override declared ones.
         """

@@ -36,12 +36,12 @@ def differences_from(
     *,
     lacks: bool,
 ) -> tuple[list[str], Mapping[str, str]]:
-    """Return sentences on how a version differs from a known release.
+    """Return sentences on how a version differs from a known release: a list, and a mapping by way.
 
-    The second result has a sentence for each entry of ways.yaml on which the version and its
-    profile agree but the release differs. Both results cover only differences in `parts`, the parts
-    of a broker that are in force. If `parts` lacks the modular load manager, no sentence is about a
-    default. If `lacks` is false, no sentence says that another strategy replaces a missing one.
+    The mapping has the ways on which the version and its profile agree but the release differs; the
+    list has all other differences. Both cover only differences in `parts`, the parts of a broker
+    that are in force. If `parts` lacks the modular load manager, no sentence is about a default. If
+    `lacks` is false, no sentence says that another strategy replaces a missing one.
     """
     judged = _judged_without_shared_ways(version, release, parts, lacks=lacks)
     profile_name = nearest_profile(version)

@@ -146,10 +146,10 @@ HEAD_BYTES = 1 << 12
 
 
 def hint_at_file(data: bytes, otherwise: str = "", beside: str = "") -> str:
-    """Return a semicolon and a hint on what a wrong file is and what to do.
+    """Return a semicolon and a hint that says what a wrong file is and what to do.
 
     If no pattern matches, the hint is `otherwise`; if `otherwise` is empty, the result is empty.
-    `beside` is a hint to skip, since the caller accepts files of that kind.
+    `beside` is a hint not to give, because the caller accepts such files.
     """
     hints = _hints(data[:HEAD_BYTES].decode("latin-1"))
     said = next((one for one in hints if one != beside), otherwise)

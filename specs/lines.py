@@ -32,7 +32,9 @@ class Sheet:
     lines: Mapping[Place, int]
 
     def line(self, place: Place) -> int:
-        """Return the line of the value at a place, or else of the closest value around it."""
+        """Return the line of the value at a place or, if it has no line, of the closest value
+        around it.
+        """
         while place and place not in self.lines:
             place = place[:-1]
         return self.lines.get(place, 1)
@@ -66,7 +68,7 @@ def _parsed(file: str, text: str) -> tuple[JSON, dict[Place, int]]:
         loader = Loader(text)
         node = loader.get_single_node()
         lines: dict[Place, int] = {}
-        return (None if node is None else _value(loader, file, node, (), lines)), lines
+        return (None if node is None else _read_value(loader, file, node, (), lines)), lines
     except yaml.MarkedYAMLError as problem:
         mark = problem.problem_mark or problem.context_mark
         line = mark.line + 1 if mark else 1
@@ -103,22 +105,22 @@ def _keep_compiled(file: Path, key: bytes, known: tuple[JSON, dict[Place, int]])
         Path(new.name).replace(file)
 
 
-def _value(
+def _read_value(
     loader: yaml.SafeLoader, file: str, node: yaml.Node, place: Place, lines: dict[Place, int]
 ) -> JSON:
     # The key has already recorded its line, which is correct even if the value is an alias.
     lines.setdefault(place, node.start_mark.line + 1)
     if isinstance(node, yaml.MappingNode):
-        return _mapping(loader, file, node, place, lines)
+        return _read_mapping(loader, file, node, place, lines)
     if isinstance(node, yaml.SequenceNode):
         return [
-            _value(loader, file, child, (*place, index), lines)
+            _read_value(loader, file, child, (*place, index), lines)
             for index, child in enumerate(node.value)
         ]
     return loader.construct_object(node)
 
 
-def _mapping(
+def _read_mapping(
     loader: yaml.SafeLoader,
     file: str,
     node: yaml.MappingNode,
@@ -134,5 +136,5 @@ def _mapping(
             first = lines[(*place, key)]
             raise SpecError(file, line, f"{key} is given twice, first on line {first}; keep one")
         lines[(*place, key)] = line
-        found[key] = _value(loader, file, child, (*place, key), lines)
+        found[key] = _read_value(loader, file, child, (*place, key), lines)
     return found

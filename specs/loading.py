@@ -43,41 +43,41 @@ def build_documents(data: Entry) -> dict[str, Document]:
             headings=entry["headings"],
             copy_of=entry.get("copy_of"),
             follows=entry.get("follows"),
-            sections=tuple(_section(section) for section in entry["sections"]),
+            sections=tuple(_build_section(section) for section in entry["sections"]),
         )
         for name, entry in data.items()
     }
 
 
-def _section(entry: Entry) -> Section:
+def _build_section(entry: Entry) -> Section:
     return Section(
         title=entry["title"],
         sentences=tuple(
             Sentence(number, sentence)
             if isinstance(sentence, str)
-            else Sentence(number, **{**sentence, **_tuples(sentence, "like", "rules")})
+            else Sentence(number, **{**sentence, **_tuple_fields(sentence, "like", "rules")})
             for number, sentence in enumerate(entry["sentences"], 1)
         ),
     )
 
 
-def _tuples(entry: Entry, *names: str) -> dict[str, tuple[JSON, ...]]:
+def _tuple_fields(entry: Entry, *names: str) -> dict[str, tuple[JSON, ...]]:
     return {name: tuple(entry.get(name, ())) for name in names}
 
 
-def _with_repeated(documents: dict[str, Document]) -> dict[str, Document]:
+def _with_references_to_older(documents: dict[str, Document]) -> dict[str, Document]:
     """Return the documents with references from repeated sentences to the page's older version."""
     found: dict[str, Document] = {}
     for name, one in documents.items():
         if one.follows:
             before = found[one.follows]
             pairs = ((section, before.section(section.title)) for section in one.sections)
-            one = replace(one, sections=tuple(_repeating(*pair) for pair in pairs))
+            one = replace(one, sections=tuple(_with_references(*pair) for pair in pairs))
         found[name] = one
     return found
 
 
-def _repeating(section: Section, before: Section | None) -> Section:
+def _with_references(section: Section, before: Section | None) -> Section:
     if before is None:
         return section
     known = before.sentences
@@ -187,7 +187,7 @@ def build_profiles(data: Entry) -> dict[str, Profile]:
 OVER_CYCLES = "no single answer shows it; the command {} judges it over many cycles"
 
 
-def _rule(sheet: Sheet, index: int) -> Rule:
+def _build_rule(sheet: Sheet, index: int) -> Rule:
     """Return the rule that is built from one entry of a rule file."""
     entry = sheet.data[index]
     statement = " ".join(entry["statement"].split())
@@ -245,8 +245,8 @@ def load_from(directory: Path) -> Specs:
     annotations = Annotations(sheets["annotations"], sheets["broker"].data)
     of_pages = build_settings(sheets["settings"].data)
     known = build_profiles(sheets["profiles"].data)
-    pages = _with_repeated(build_documents(sheets["documents"].data))
-    rules = _in_order(_rules(rule_sheets), annotations, known)
+    pages = _with_references_to_older(build_documents(sheets["documents"].data))
+    rules = _rules_in_area_order(_build_rules(rule_sheets), annotations, known)
     specs = Specs(
         documents={**pages, **annotations.documents()},
         settings=of_pages,
@@ -279,15 +279,15 @@ def _rule_files(directory: Path) -> list[str]:
     return [f"rules/{name}" for name in sorted(found, key=order.__getitem__)]
 
 
-def _rules(sheets: list[Sheet]) -> dict[str, Rule]:
+def _build_rules(sheets: list[Sheet]) -> dict[str, Rule]:
     rules: dict[str, Rule] = {}
     for sheet in sheets:
         for index in range(len(sheet.data)):
-            rule = _rule(sheet, index)
+            rule = _build_rule(sheet, index)
             if rule.id in rules:
                 first = rules[rule.id]
                 problem = f"{rule.id} is given twice, first in {first.file}:{first.line}"
-                raise sheet.error((index, "id"), f"{problem}; an ID is never used again")
+                raise sheet.error((index, "id"), f"{problem}; IDs are never reused")
             rules[rule.id] = rule
     return rules
 
@@ -313,7 +313,7 @@ def _with_claims(rules: dict[str, Rule], documents: Mapping[str, Document]) -> d
     }
 
 
-def _in_order(
+def _rules_in_area_order(
     written: dict[str, Rule], annotations: Annotations, profiles: Mapping[str, Profile]
 ) -> dict[str, Rule]:
     """Return the rules of the files and of the annotations, in the order of their areas."""

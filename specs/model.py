@@ -50,9 +50,9 @@ class Sentence:
     none: str | None = None
     """Reason why no rule claims the sentence."""
     awaits: str | None = None
-    """Area that has no rules yet; its rules will claim the sentence."""
+    """Area of the rules that will claim the sentence; the area has no rules yet."""
     like: tuple[int, ...] = ()
-    """Numbers of sentences with the same meaning in the same section of the page in `follows`."""
+    """Numbers of the sentences with the same meaning in the same section of the page `follows`."""
     rules: tuple[str, ...] = ()
     """Rules that documents.yaml assigns to the sentence; other rules name it among their
     sources.
@@ -147,7 +147,7 @@ class Alternative:
 
     @property
     def meaning(self) -> str:
-        """Text of `means`, with a remark if no document allows it."""
+        """The text of `means`, with a remark if no document allows the alternative."""
         if self.observed is None:
             return self.means
         return f"{self.means} No document allows it; releases follow it."
@@ -193,7 +193,7 @@ class WayAlternative:
 BROKER, MODULAR = "broker", "modular"
 UNKNOWN_MANAGER, UNKNOWN_SHEDDER = "unknown-manager", "unknown-shedder"
 UNKNOWN_PLACER, UNSET_MANAGER = "unknown-placer", "unset-manager"
-"""Parts of a broker whose settings name an unknown class of one kind, or no load manager."""
+"""Parts of a broker whose setting for a load manager or strategy names an unknown class or none."""
 
 PLACING, SHEDDING, SPLITTING = "placement", "shedding", "splitting"
 """Three tasks of the modular load manager, as parts of a broker. `modular` stands for that manager

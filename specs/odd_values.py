@@ -53,7 +53,7 @@ def odd_values() -> Mapping[str, tuple[OddValues, ...]]:
     """Return the values that users are unlikely to intend, by setting. Errors: `SpecError`."""
     sheet = read_sheet(Path(__file__).parent, "odd_values.yaml")
     check_shape(sheet, "odd-values")
-    return {name: tuple(map(_odd_values, rows)) for name, rows in sheet.data.items()}
+    return {name: tuple(map(_parse_odd_values, rows)) for name, rows in sheet.data.items()}
 
 
 def effects_of_value(
@@ -65,7 +65,7 @@ def effects_of_value(
             yield one.does
 
 
-def _odd_values(row: Mapping[str, Any]) -> OddValues:
+def _parse_odd_values(row: Mapping[str, Any]) -> OddValues:
     given: dict[str, Any] = {
         name: tuple(one) if isinstance(one, list) else one for name, one in row.items()
     }

@@ -19,12 +19,12 @@ SHAPES = "urn:pulsar-conformance:shapes"
 """The `$id` of the schema of shapes."""
 
 
-def why_no_question(found: JSON) -> str:
+def why_no_question(value: JSON) -> str:
     """Return why a value does not have the form of a question; empty if it has that form."""
     form = f"it is not of the form {FORM}"
-    if not isinstance(found, dict) or "trial" in found:
+    if not isinstance(value, dict) or "trial" in value:
         return form
-    missing = [f'"{name}"' for name in FIELDS if name not in found]
+    missing = [f'"{name}"' for name in FIELDS if name not in value]
     return f"{form}: it has no {' and no '.join(missing)}" if missing else ""
 
 
@@ -34,19 +34,19 @@ def missing_property(operation: str, case: JSON) -> str:
     The message gives the place and uses the words of the validator.
     """
     whole = schema(f"operations/{operation}")
-    lacking = _missing(whole["$defs"]["case"], case, "case", whole)
+    lacking = _missing_properties(whole["$defs"]["case"], case, "case", whole)
     deepest = max(lacking, key=lambda one: one[0].count("."), default=None)
     return f'{deepest[0]}: "{deepest[1]}" is a required property' if deepest else ""
 
 
-def _missing(
+def _missing_properties(
     shape: Mapping[str, Any], value: JSON, path: str, whole: Mapping[str, Any]
 ) -> Iterator[tuple[str, str]]:
     """Yield path and name of each required property that a value lacks, ignoring alternatives."""
     if "$ref" in shape:
         file, _, name = shape["$ref"].partition("#/$defs/")
         root = schema("shapes") if file == SHAPES else whole
-        yield from _missing(root["$defs"][name], value, path, root)
+        yield from _missing_properties(root["$defs"][name], value, path, root)
     if isinstance(value, dict):
         yield from ((path, name) for name in shape.get("required", ()) if name not in value)
         known, others = shape.get("properties", {}), shape.get("additionalProperties")
@@ -54,7 +54,7 @@ def _missing(
             of_inner = known.get(name, others)
             if isinstance(of_inner, Mapping):
                 key = f".{name}" if name.isidentifier() else f"[{name!r}]"
-                yield from _missing(of_inner, inner, f"{path}{key}", whole)
+                yield from _missing_properties(of_inner, inner, f"{path}{key}", whole)
     elif isinstance(value, list) and isinstance(shape.get("items"), Mapping):
         for place, inner in enumerate(value):
-            yield from _missing(shape["items"], inner, f"{path}[{place}]", whole)
+            yield from _missing_properties(shape["items"], inner, f"{path}[{place}]", whole)

@@ -14,12 +14,12 @@ from pulsar_conformance.specs.versions import precedes
 class Revision:
     """A change of behavior by one pull request.
 
-    `first` lists the first versions with the change, one for each release line that lacked it at
-    first. If the change was reverted, `gone` lists the first versions without it. `ways` gives the
-    alternatives of ways before and after the change; `before` and `after` describe behavior that no
-    way covers. If `ways` is empty, the profile of a release without the change cannot reproduce
-    decisions of a version with the change, and vice versa. If `strategy` is set, the change
-    concerns only that strategy.
+    `first` lists the first versions with the change, one for each release line that did not have it
+    from the start. If the change was reverted, `gone` lists the first versions without it. `ways`
+    gives the alternatives of ways before and after the change; `before` and `after` describe
+    behavior that no way covers. If `ways` is empty, the profile of a release without the change
+    cannot reproduce decisions of a version with the change, and vice versa. If `strategy` is set,
+    the change concerns only that strategy.
     """
 
     pull: int

@@ -43,17 +43,19 @@ def check_shape(sheet: Sheet, name: str) -> None:
     """Check a file by a schema. Errors: `SpecError` for the most specific problem, with its
     line.
     """
-    error = _mistake(sheet.data, name)
+    error = _most_useful_error(sheet.data, name)
     if error is None:
         return
     place: Place = tuple(error.instance_path)
     key, problem = _key_and_problem(error, name)
-    raise sheet.error(place if key is None else (*place, key), f"{_entry(sheet, place)}{problem}")
+    raise sheet.error(
+        place if key is None else (*place, key), f"{_entry_prefix(sheet, place)}{problem}"
+    )
 
 
 def problem_with(value: JSON, name: str) -> str | None:
     """Return where and how a value violates a schema; None if it is valid."""
-    error = _mistake(value, name)
+    error = _most_useful_error(value, name)
     if error is None:
         return None
     steps = error.instance_path
@@ -77,7 +79,7 @@ def _validator(name: str) -> Draft202012Validator | None:
     return jsonschema_rs.Draft202012Validator(schema(name))
 
 
-def _mistake(value: JSON, name: str) -> ValidationError | None:
+def _most_useful_error(value: JSON, name: str) -> ValidationError | None:
     """Return the error to report for a value, or None.
 
     Of several errors, it is the outermost. If a schema has alternatives and only one of them fits
@@ -105,7 +107,7 @@ def _is_of_other_type(errors: Sequence[ValidationError], whole: ValidationError)
     )
 
 
-def _entry(sheet: Sheet, place: Place) -> str:
+def _entry_prefix(sheet: Sheet, place: Place) -> str:
     """Return a prefix that names a place, as in "OVERLOAD-02: "; empty for the whole file."""
     if not place:
         return ""
@@ -120,7 +122,7 @@ def _entry(sheet: Sheet, place: Place) -> str:
 def _key_and_problem(error: ValidationError, name: str) -> tuple[str | None, str]:
     """Return the wrong key (None if a value is wrong), and text on the problem."""
     kind: Any = error.kind
-    wanted = _violated(error, name)
+    wanted = _violated_part(error, name)
     value: JSON = error.instance
     if kind.name == "additionalProperties":
         key = next(str(one) for one in value if one in kind.unexpected)
@@ -130,24 +132,24 @@ def _key_and_problem(error: ValidationError, name: str) -> tuple[str | None, str
     if kind.name == "propertyNames":
         key = str(kind.error.instance)
         return key, f"the name {key} does not match {kind.error.kind.pattern}"
-    if kind.name == "anyOf" and (missing := _missing(error)):
+    if kind.name == "anyOf" and (missing := _missing_keys_text(error)):
         return None, missing
     limit = wanted.get(kind.name)
     words = {
-        "enum": f"{_shown(value)} is not one of {_listed(limit)}",
-        "type": f"{_shown(value)} is not of type {limit}",
-        "pattern": f"{_shown(value)} does not match {limit}",
+        "enum": f"{_value_text(value)} is not one of {_values_text(limit)}",
+        "type": f"{_value_text(value)} is not of type {limit}",
+        "pattern": f"{_value_text(value)} does not match {limit}",
         "minItems": f"at least {limit} must be given",
         "minProperties": f"at least {limit} must be given",
         "maxProperties": f"at most {limit} may be given",
-        "uniqueItems": f"{_shown(value)} contains duplicates",
+        "uniqueItems": f"{_value_text(value)} contains duplicates",
     }
     problem = words.get(kind.name, error.message)
     description = wanted.get("description")
     return None, f"{problem}; it should be: {description}" if description else problem
 
 
-def _missing(error: ValidationError) -> str:
+def _missing_keys_text(error: ValidationError) -> str:
     """Return text on the keys that are missing for each alternative; empty if an alternative fails
     for another reason.
     """
@@ -158,7 +160,7 @@ def _missing(error: ValidationError) -> str:
     return f"it needs {', or '.join(lacking)}"
 
 
-def _violated(error: ValidationError, name: str) -> Mapping[str, JSON]:
+def _violated_part(error: ValidationError, name: str) -> Mapping[str, JSON]:
     """Return the part of the schema that was violated."""
     found: JSON = schema(name)
     for step in error.schema_path[:-1]:
@@ -166,10 +168,10 @@ def _violated(error: ValidationError, name: str) -> Mapping[str, JSON]:
     return cast(Mapping[str, JSON], found)
 
 
-def _shown(value: JSON) -> str:
+def _value_text(value: JSON) -> str:
     text = json.dumps(value, ensure_ascii=False, default=str)
     return text if len(text) <= MAX_VALUE_LENGTH else text[: MAX_VALUE_LENGTH - 3] + "..."
 
 
-def _listed(values: JSON) -> str:
+def _values_text(values: JSON) -> str:
     return ", ".join(map(str, values)) if isinstance(values, list) else str(values)

@@ -57,14 +57,14 @@ def _front_matter_as_heading(lines: list[str]) -> list[str]:
 
 
 def _sentences(lines: list[str]) -> Iterator[str]:
-    for unit in _units(lines):
+    for unit in _joined_lines(lines):
         if "\n" in unit:  # This is a block, which may be empty.
             yield from filter(None, [" ".join(unit.split())])
         else:
             yield from SENTENCE_END.split(unit)
 
 
-def _units(lines: list[str]) -> Iterator[str]:
+def _joined_lines(lines: list[str]) -> Iterator[str]:
     """Yield a document's lines, joined to paragraphs; blocks keep their lines and are not split."""
     open_unit, was_comment = "", False
     rest = iter(lines)
@@ -72,7 +72,7 @@ def _units(lines: list[str]) -> Iterator[str]:
         line = raw.strip()
         comment = line.startswith("# ")
         line = line.removeprefix("# ").strip()
-        if open_unit and _joins(open_unit, line, comment == was_comment):
+        if open_unit and _continues(open_unit, line, comment == was_comment):
             open_unit = open_unit.removesuffix("\\").rstrip() + " " + line
             continue
         if open_unit:
@@ -86,7 +86,7 @@ def _units(lines: list[str]) -> Iterator[str]:
         yield open_unit
 
 
-def _joins(before: str, line: str, same_kind: bool) -> bool:
+def _continues(before: str, line: str, same_kind: bool) -> bool:
     if before.endswith("\\"):
         return bool(line)
     ended = before[-1] in ".:?!" or SETTING.fullmatch(before) or " | " in before
@@ -103,10 +103,10 @@ def _block(first: str, rest: Iterator[str]) -> str:
     Its other lines are consumed from `rest`. Empty if no block starts there.
     """
     if first.startswith(FENCE):
-        taken = _until(rest, lambda line: line.startswith(FENCE))
+        taken = _take_until(rest, lambda line: line.startswith(FENCE))
         taken = [line for line in taken if not line.startswith(FENCE)]
     elif first.startswith(RULE):
-        taken = [first, *_until(rest, lambda line: line.startswith(RULE))]
+        taken = [first, *_take_until(rest, lambda line: line.startswith(RULE))]
     elif first == "{":
         depth = [1]
 
@@ -114,13 +114,13 @@ def _block(first: str, rest: Iterator[str]) -> str:
             depth[0] += line.count("{") - line.count("}")
             return depth[0] <= 0
 
-        taken = [first, *_until(rest, closes)]
+        taken = [first, *_take_until(rest, closes)]
     else:
         return ""
     return "\n".join(taken) + "\n"
 
 
-def _until(rest: Iterator[str], last: Callable[[str], bool]) -> list[str]:
+def _take_until(rest: Iterator[str], last: Callable[[str], bool]) -> list[str]:
     taken = []
     for raw in rest:
         taken.append(raw.strip())

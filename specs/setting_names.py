@@ -49,7 +49,7 @@ def why_unknown(name: str, version: str | None = None) -> str | None:
         former = broker_settings().get(own.replaces)
         has = former is not None and has_setting(former, version)
         instead = f"; its name there is {own.replaces}" if has else ""
-        return f"Pulsar {assumed} has no such setting{_added(own, version)}{instead}"
+        return f"Pulsar {assumed} has no such setting{_versions_text(own, version)}{instead}"
     if own is not None or name in load().settings or name in load().hidden:
         return None
     if name in current_names():
@@ -65,7 +65,7 @@ def _similar_name(name: str, version: str | None) -> str | None:
     """Return the known name that a name resembles or begins, if possible one that `version` has;
     None if it resembles none.
     """
-    for known in (_names_in(version), spellings()):
+    for known in (_names_known_to(version), spellings()):
         near = get_close_matches(name.lower(), known, n=1, cutoff=MIN_SIMILARITY)
         longer = [one for one in known if one.startswith(name.lower())]
         if near := near or (longer if len(longer) == 1 and len(name) >= LONG_NAME else []):
@@ -74,8 +74,8 @@ def _similar_name(name: str, version: str | None) -> str | None:
 
 
 @cache
-def _names_in(version: str | None) -> Mapping[str, str]:
-    """Return those of `spellings` that a version knows; all if it is None."""
+def _names_known_to(version: str | None) -> Mapping[str, str]:
+    """Return those of `spellings` that a version knows; all of them if the version is None."""
     return {
         lower: name for lower, name in spellings().items() if why_unknown(name, version) is None
     }
@@ -108,7 +108,7 @@ def why_not_dynamic(name: str, version: str) -> str:
     return ""
 
 
-def _added(setting: BrokerSetting, version: str) -> str:
+def _versions_text(setting: BrokerSetting, version: str) -> str:
     """Return text on the versions that added a setting; empty if none is known."""
     firsts = broker_data()["first"].get(setting.name)
     if firsts and not was_added_by(setting.name, version):

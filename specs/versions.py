@@ -9,7 +9,9 @@ Version = tuple[int, int, int]
 
 
 def precedes(version: str, firsts: Sequence[str]) -> bool:
-    """True if a version precedes a change; `firsts` has each line's first version with it."""
+    """True if a version is older than a change; `firsts` has each line's first version with the
+    change.
+    """
     wanted, known = numbers_of(version), [*map(numbers_of, firsts)]
     return wanted < max(known) and not any(one[:2] == wanted[:2] and one <= wanted for one in known)
 

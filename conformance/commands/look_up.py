@@ -139,7 +139,10 @@ def _labelled_properties(
     without = [one for one in judging if _is_without_reading(known, rule, one)]
     yield "profiles", ", ".join(one for one in judging if one not in without)
     if without:
-        yield "", f"{enumerated(without)} does not allow {follows}, so nobody is judged by it"
+        yield (
+            "",
+            f"{enumerated(without)} does not allow {follows}, so no implementation is judged by it",
+        )
     from pulsar_conformance import fixtures  # slow to import, and only used here
 
     for example in fixtures.examples():

@@ -269,7 +269,7 @@ def _sections(found: SettingsRead, to: str | None, every: bool) -> Iterator[Sect
     defaulted = found.version if own and own.defaults else release
     assumed = defaulted == release and not itself
     of_release = f"of Pulsar {defaulted}" + (", which are assumed" if assumed else "")
-    none = f"nothing that is set is in force; the defaults are those {of_release}"
+    none = f"none of these settings is in force; the defaults are those {of_release}"
     once = " once the broker starts" if stops else ""
     once += " with the most similar class" if runs == STOPPED and found.similar_classes() else ""
     yield (f"in force{once}, with the defaults {of_release}" if rows else none), rows
@@ -287,7 +287,7 @@ def _sections(found: SettingsRead, to: str | None, every: bool) -> Iterator[Sect
     title = f"not set, so that the default of Pulsar {release} {but}"
     yield (title, defaults) if every else (f"{title}: {count} (--all lists them)", [])
     if found.others:
-        yield f"not listed: {counted(found.others, 'name')} of no balancing setting", []
+        yield f"not listed: {counted(found.others, 'setting')} outside load balancing", []
 
 
 def _rows(some: Iterable[Unused]) -> list[str]:

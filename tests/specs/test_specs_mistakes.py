@@ -79,7 +79,7 @@ MISTAKES = {
         "  operations: [shed.select]\n",
         "",
         "- id: SHED-01",
-        "SHED-01: names no operation; add one or, as untestable, the reason",
+        "SHED-01: names no operation; add one, or give the reason for having none",
     ),
     "any operation of one": Mistake(
         "rules/shed.yaml",
@@ -255,7 +255,7 @@ MISTAKES = {
         "defaults: {load-balance-2.10: 4, load-balance-3.0: 4}",
         "defaults: {}",
         "  defaults: {}",
-        "give either a default that a document prints or, as no_default, the reason why",
+        "give a default that a document prints; if there is none, give the reason as",
     ),
     "alternative in no document": Mistake(
         "readings.yaml",

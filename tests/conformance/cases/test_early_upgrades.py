@@ -144,13 +144,13 @@ def test_settings_of_others_are_counted_in_dynamic_ones_too(told, tmp_path):
     dynamic = tmp_path / "dynamic.json"
     dynamic.write_text(json.dumps({"someOtherSetting": "1", **PLAIN}), "utf-8")
     _, out = told({"brokerServicePort": 6650}, "--release", "4.0.7", "--dynamic", str(dynamic))
-    assert "not listed: 2 names of no balancing setting" in out
+    assert "not listed: 2 settings outside load balancing" in out
 
 
 def test_a_file_of_one_empty_setting_has_one(told):
     status, out = told({"loadBalancerOverrideBrokerNicSpeedGbps": ""}, "--release", "4.2.4")
     assert status == 0
-    assert "nothing that is set is in force" in out
+    assert "none of these settings is in force" in out
 
 
 @pytest.mark.parametrize(("to", "compared"), [("4.9", "4.2.4"), ("6.0", "5.0.0")])

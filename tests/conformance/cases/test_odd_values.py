@@ -171,7 +171,7 @@ def test_values_are_out_of_range_beside_a_strategy_of_another_load_manager(told)
 def test_a_name_that_begins_another_is_misspelt(told):
     _, _, text = told("4.2.4", "flowOrQpsDifferenceThreshold=5", "clusterName=x")
     assert "the most similar name is flowOrQpsDifferenceThresholdPercentage" in text
-    assert "not listed: 1 name of no balancing setting" in text
+    assert "not listed: 1 setting outside load balancing" in text
 
 
 def test_what_is_not_in_force_is_not_out_of_range(told):

@@ -32,7 +32,7 @@ def test_settings_that_all_take_effect_are_said_to_without_two_negatives(told):
 def test_an_empty_section_says_that_nothing_is_in_force(told):
     text = f"loadBalancerLoadPlacementStrategy={IMPL}AvgShedder\n"
     out = told(text, "--release", "4.0.7", status=1)
-    assert "nothing that is set is in force; the defaults are those of Pulsar 4.0.7" in out
+    assert "none of these settings is in force; the defaults are those of Pulsar 4.0.7" in out
     assert "in force, with" not in out
 
 

@@ -202,7 +202,7 @@ def test_a_file_of_settings_is_explained(tmp_path, capsys):
     assert "the default is 85" in out
     assert "loadBalancerDirectMemoryResourceWeight = 0.0" not in out
     assert out.index("differs from its default has an effect") < out.index("in force")
-    assert "not listed: 1 name of no balancing setting" in out
+    assert "not listed: 1 setting outside load balancing" in out
     assert main(["settings", str(file), "--release", "4.0.1", "--all"]) == 0
     assert "loadBalancerDirectMemoryResourceWeight = 0.0" in capsys.readouterr().out
     assert main(["settings", str(file), "--json"]) == 0

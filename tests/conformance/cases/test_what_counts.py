@@ -84,8 +84,8 @@ def test_a_comment_after_the_number_of_another_part_is_reported(told):
 def test_a_file_of_a_broker_may_leave_all_of_load_balancing_to_the_defaults(told, name, text):
     status, out = told(text, "--release", "4.0.7", name=name)
     assert status == 0
-    assert "nothing that is set is in force; the defaults are those of Pulsar 4.0.7" in out
-    others = "not listed: 1 name of no balancing setting" in out
+    assert "none of these settings is in force; the defaults are those of Pulsar 4.0.7" in out
+    others = "not listed: 1 setting outside load balancing" in out
     assert others != text.startswith("#")
 
 
