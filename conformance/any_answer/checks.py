@@ -100,7 +100,7 @@ def _sort_key(rule: specs.Rule) -> tuple[bool, str]:
     return rule.provenance != "observed", rule.area
 
 
-def of_each_operation(
+def for_each_operation(
     arrangement: Arrangement,
 ) -> Callable[[str], list[st.SearchStrategy[Trial]]]:
     """Return a function that maps a rule's ID to its strategies, one or more for each operation."""
@@ -113,9 +113,9 @@ def of_each_operation(
     return strategies
 
 
-def asked_once(asked: Questions) -> st.SearchStrategy[Trial]:
+def asked_once(questions: Questions) -> st.SearchStrategy[Trial]:
     """Return a strategy for trials of a single question."""
-    return asked.map(lambda question: Trial((question,)))
+    return questions.map(lambda question: Trial((question,)))
 
 
 def strategies_with_idle_broker(rule: str) -> list[st.SearchStrategy[Trial]]:
@@ -124,7 +124,7 @@ def strategies_with_idle_broker(rule: str) -> list[st.SearchStrategy[Trial]]:
     In the trials of the last strategy, one of the candidates for a bundle has no bundles.
     """
     placements = st.builds(_with_idle_broker, draw_questions("place.select"), randoms)
-    return [*of_each_operation(asked_once)(rule), asked_once(placements)]
+    return [*for_each_operation(asked_once)(rule), asked_once(placements)]
 
 
 def _with_idle_broker(question: Question, random: Random) -> Question:
@@ -136,12 +136,12 @@ def _with_idle_broker(question: Question, random: Random) -> Question:
     return Question(operation, case)
 
 
-def asked_twice(asked: Questions) -> st.SearchStrategy[Trial]:
+def asked_twice(questions: Questions) -> st.SearchStrategy[Trial]:
     """Return a strategy for trials that ask the same question twice."""
-    return asked.map(lambda question: Trial((question, _copy(question))))
+    return questions.map(lambda question: Trial((question, _copy(question))))
 
 
-def asked_before_and_after_others(asked: Questions) -> st.SearchStrategy[Trial]:
+def asked_before_and_after_others(questions: Questions) -> st.SearchStrategy[Trial]:
     """Return a strategy for trials that ask a question before and after other questions.
 
     The two or three other questions have the same operation.
@@ -150,7 +150,7 @@ def asked_before_and_after_others(asked: Questions) -> st.SearchStrategy[Trial]:
     def arranged(first: Question, between: list[Question], random: Random) -> Trial:
         return Trial((first, *between, with_loads_swapped(first, random), _copy(first)))
 
-    return st.builds(arranged, asked, st.lists(asked, min_size=1, max_size=2), randoms)
+    return st.builds(arranged, questions, st.lists(questions, min_size=1, max_size=2), randoms)
 
 
 def with_loads_swapped(question: Question, random: Random) -> Question:
@@ -174,13 +174,13 @@ def _reported_bundles(case: Json) -> list[str]:
     return [bundle for report in reports for bundle in report.get("bundles", ())]
 
 
-def asked_in_two_orders(asked: Questions) -> st.SearchStrategy[Trial]:
+def asked_in_two_orders(questions: Questions) -> st.SearchStrategy[Trial]:
     """Return a strategy for trials that ask a question twice, with names in different orders."""
 
     def both(question: Question, random: Random) -> Trial:
         return _in_two_orders(question, random.choice((_reverse, partial(_shuffle, random))))
 
-    return st.builds(both, asked, randoms)
+    return st.builds(both, questions, randoms)
 
 
 def strategies_in_two_orders(rule: str) -> list[st.SearchStrategy[Trial]]:
@@ -191,7 +191,7 @@ def strategies_in_two_orders(rule: str) -> list[st.SearchStrategy[Trial]]:
     several = randoms.map(
         lambda random: _in_two_orders(_cycle_with_several_overloaded(random), _reverse)
     )
-    return [*of_each_operation(asked_in_two_orders)(rule), several]
+    return [*for_each_operation(asked_in_two_orders)(rule), several]
 
 
 def _cycle_with_several_overloaded(random: Random) -> Question:
@@ -204,13 +204,13 @@ def _cycle_with_several_overloaded(random: Random) -> Question:
     return Question(SHED.id, cluster.case())
 
 
-def asked_with_copies(asked: Questions) -> st.SearchStrategy[Trial]:
+def asked_with_copies(questions: Questions) -> st.SearchStrategy[Trial]:
     """Return a strategy for trials that ask a question and transformed copies of it."""
 
     def arranged(question: Question, random: Random) -> Trial:
         return Trial((question, *copies_of(question, MAX_COPIES, random)))
 
-    return st.builds(arranged, asked, randoms)
+    return st.builds(arranged, questions, randoms)
 
 
 def with_transformed_copies(rule: str) -> list[st.SearchStrategy[Trial]]:
@@ -266,7 +266,7 @@ def regardless_of_order(value: Any, field: str = "") -> Any:
     return value
 
 
-@check_exchanges("ANSWER-01", draws=of_each_operation(asked_once))
+@check_exchanges("ANSWER-01", draws=for_each_operation(asked_once))
 def only_names_of_the_case_are_answered(exchanges: Sequence[Exchange], expect: Expect) -> None:
     """Every broker and bundle in an answer occurs in the case."""
     for exchange in exchanges:
@@ -279,7 +279,7 @@ def only_names_of_the_case_are_answered(exchanges: Sequence[Exchange], expect: E
                 expect.nothing(unknown, "the case does not contain them")
 
 
-@check_exchanges("ANSWER-02", draws=of_each_operation(asked_before_and_after_others))
+@check_exchanges("ANSWER-02", draws=for_each_operation(asked_before_and_after_others))
 def a_question_leaves_no_trace(exchanges: Sequence[Exchange], expect: Expect) -> None:
     """The case is not modified, and it gets the same answer again after other questions."""
     for exchange in exchanges:
@@ -292,7 +292,7 @@ def a_question_leaves_no_trace(exchanges: Sequence[Exchange], expect: Expect) ->
     _same_question_same_answer(first, last, expect)
 
 
-@check_exchanges("ANSWER-03", draws=of_each_operation(asked_twice))
+@check_exchanges("ANSWER-03", draws=for_each_operation(asked_twice))
 def equal_questions_get_equal_answers(exchanges: Sequence[Exchange], expect: Expect) -> None:
     """The same question gets the same answer twice."""
     expect.given(len(exchanges) == 2, "one question is asked twice")

@@ -118,7 +118,7 @@ def _edit(case: Json, random: Random) -> None:
     place = random.choice([one for one in places if one.field == known])
     kind, value = type(place.value), place.value
     same = [one.value for one in places if one.field == known and one.value != value]
-    _edits_of(value)(place, [one for one in same if type(one) is kind], random)
+    _functions_to_edit(value)(place, [one for one in same if type(one) is kind], random)
 
 
 def _places(value: Any, field: str = "") -> Iterator[_Place]:
@@ -134,7 +134,7 @@ def _places(value: Any, field: str = "") -> Iterator[_Place]:
             yield from _places(value[index], f"{field} entry")
 
 
-def _edits_of(value: Any) -> Callable[[_Place, list[Any], Random], None]:
+def _functions_to_edit(value: Any) -> Callable[[_Place, list[Any], Random], None]:
     if isinstance(value, bool):
         return _negate
     if isinstance(value, int | float):
@@ -146,11 +146,11 @@ def _edits_of(value: Any) -> Callable[[_Place, list[Any], Random], None]:
     return _exchange
 
 
-def _negate(place: _Place, _same: list[Any], _random: Random) -> None:
+def _negate(place: _Place, _alternatives: list[Any], _random: Random) -> None:
     place.put(not place.value)
 
 
-def _edit_number(place: _Place, same: list[Any], random: Random) -> None:
+def _edit_number(place: _Place, alternatives: list[Any], random: Random) -> None:
     """Replace a number with a number from the same field elsewhere, a related number, or 0."""
     value = place.value
     less = value // 2 if isinstance(value, int) else value * 0.9
@@ -160,26 +160,26 @@ def _edit_number(place: _Place, same: list[Any], random: Random) -> None:
         related += [value * 10, value * 1000]
     if place.field == SETTING:
         related = [one for one in related if one <= LARGEST_SETTING] or [value]
-    place.put(random.choice((*related, *same[:2])))
+    place.put(random.choice((*related, *alternatives[:2])))
 
 
-def _exchange(place: _Place, same: list[Any], random: Random, share: float = 0.7) -> None:
+def _exchange(place: _Place, alternatives: list[Any], random: Random, share: float = 0.7) -> None:
     """Replace a value with a value from the same field elsewhere, or remove it."""
     if place.field == SETTING:
         return
-    if same and random.random() < share:
-        place.put(copied(random.choice(same)))
+    if alternatives and random.random() < share:
+        place.put(copied(random.choice(alternatives)))
     elif isinstance(place.parent, dict):
         del place.parent[place.key]
 
 
-def _edit_list(place: _Place, same: list[Any], random: Random) -> None:
+def _edit_list(place: _Place, alternatives: list[Any], random: Random) -> None:
     """Remove or move an entry, append an entry from another list, or join all entries into one."""
     entries: list[Any] = place.value
     if place.field == "events":
         return _edit_events(entries, random)
     if not entries:
-        entries += copied(random.choice(same)) if same else []
+        entries += copied(random.choice(alternatives)) if alternatives else []
         return None
     one = random.randrange(len(entries))
     how = random.randrange(4)
@@ -187,8 +187,8 @@ def _edit_list(place: _Place, same: list[Any], random: Random) -> None:
         del entries[one]
     elif how == 1:
         entries.insert(random.randint(0, len(entries)), entries.pop(one))
-    elif how == 2 and same:
-        entries.append(copied(random.choice(random.choice(same) or entries)))
+    elif how == 2 and alternatives:
+        entries.append(copied(random.choice(random.choice(alternatives) or entries)))
     elif place.field in REGEXES:
         entries[:] = [random.choice(SEPARATORS).join(entries)]
     return None
@@ -208,16 +208,16 @@ def _edit_events(events: list[Json], random: Random) -> None:
         events.insert(other, copied(random.choice(EVENTS)))
 
 
-def _edit_object(place: _Place, same: list[Any], random: Random) -> None:
+def _edit_object(place: _Place, alternatives: list[Any], random: Random) -> None:
     """Remove an object, replace it with another from the same field, or add entries to a map."""
     entries: dict[str, Any] = place.value
     if place.field in GROWING_MAPS and entries:
-        _grow(entries, random)
+        _add_copies(entries, random)
     else:
-        _exchange(place, same, random, share=0.5)
+        _exchange(place, alternatives, random, share=0.5)
 
 
-def _grow(entries: dict[str, Any], random: Random) -> None:
+def _add_copies(entries: dict[str, Any], random: Random) -> None:
     """Add copies of entries under new names, which sort before and after the others."""
     known = list(entries)
     for number in range(random.choice(GROWN_SIZES) - len(known)):

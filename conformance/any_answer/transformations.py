@@ -114,15 +114,15 @@ class Transformation:
         return dict(with_names(answer, names))
 
 
-def _decimal(value: Any, field: str = "", within: bool = False) -> Any:
+def _as_decimals(value: Any, field: str = "", within: bool = False) -> Any:
     """Return a value in which whole-number amounts are written with a decimal point, as in 85.0."""
     if isinstance(value, dict):
         return {
-            name: _decimal(item, name, within or name in AMOUNTS_WITHIN)
+            name: _as_decimals(item, name, within or name in AMOUNTS_WITHIN)
             for name, item in value.items()
         }
     if isinstance(value, list):
-        return [_decimal(item, field, within) for item in value]
+        return [_as_decimals(item, field, within) for item in value]
     whole = isinstance(value, int) and not isinstance(value, bool)
     if whole and (within or field in AMOUNTS) and float(value) == value:
         return float(value)
@@ -142,7 +142,7 @@ def _null_instead_of_absent(case: Json) -> Json:
     return {**case, "settings": {**case["settings"], NIC_SPEED: None}} if unset else case
 
 
-def _resources_null(case: Json) -> Json:
+def _null_resources(case: Json) -> Json:
     report = case["report"]
     if not any(name in report for name in RESOURCES):
         return case
@@ -157,32 +157,32 @@ def _empty_instead_of_absent(case: Json) -> Json:
     }
 
 
-def _known_elsewhere(case: Json) -> Json:
+def _add_data(case: Json) -> Json:
     load = {**dict.fromkeys(RATE_FIELDS, 1000.0), "numSamples": 10, "maxSamples": 1000}
     data = {"shortTermData": load, "longTermData": load}
     return {**case, "bundles": {**dict.fromkeys(UNOWNED, data), **case["bundles"]}}
 
 
-def _unloaded_elsewhere(case: Json) -> Json:
+def _add_unloads(case: Json) -> Json:
     unloaded = {**dict.fromkeys(UNOWNED, 1.0), **case["recentlyUnloaded"]}
     return {**case, "recentlyUnloaded": unloaded}
 
 
-def _counted_elsewhere(case: Json) -> Json:
+def _add_namespaces(case: Json) -> Json:
     return {**case, "namespaceBundles": {**dict.fromkeys(ELSEWHERE, 4), **case["namespaceBundles"]}}
 
 
-def _grouped_elsewhere(case: Json) -> Json:
+def _add_members(case: Json) -> Json:
     return {**case, "groups": {**dict.fromkeys(ELSEWHERE, "elsewhere"), **case["groups"]}}
 
 
-def _brokers_elsewhere(case: Json) -> Json:
+def _add_brokers(case: Json) -> Json:
     idle = {"cpu": {"usage": 1, "limit": 100}, **dict.fromkeys(RATE_FIELDS, 1.0)}
     reports = {f"elsewhere-{n}": {**idle, "bundles": [UNOWNED[n]]} for n in range(BROKERS_ADDED)}
     return {**case, "brokers": {**reports, **case["brokers"]}}
 
 
-def _overloaded_candidates(case: Json) -> Json:
+def _add_candidates(case: Json) -> Json:
     full = {"cpu": {"usage": 150, "limit": 100}, **dict.fromkeys(RATE_FIELDS, 1.0)}
     reports = {f"elsewhere-{n}": full for n in range(BROKERS_ADDED)}
     return {
@@ -192,7 +192,7 @@ def _overloaded_candidates(case: Json) -> Json:
     }
 
 
-def _served_elsewhere(case: Json) -> Json:
+def _add_serving_brokers(case: Json) -> Json:
     served = {f"elsewhere-{n}": [ELSEWHERE[n]] for n in range(BROKERS_ADDED)}
     return {**case, "owned": {**served, **case["owned"]}}
 
@@ -221,30 +221,32 @@ RENAMED_DOMAINS = (
     *_renaming_transformations(new_domain_names, DOMAINS),
     *_renaming_transformations(new_names_without_groups, DOMAINS_BY_CAPITALS),
 )
-SPELLED_AS_DECIMALS = Transformation("85 written as 85.0", _decimal)
+SPELLED_AS_DECIMALS = Transformation("85 written as 85.0", _as_decimals)
 WRITTEN_OUT = Transformation("settings written out at their defaults", _set_to_defaults)
 SETTINGS = (Transformation("settings without effect on load", _set_without_effect), WRITTEN_OUT)
 KNOWN_ELSEWHERE = Transformation(
-    f"data of {ENTRIES_ADDED} bundles that no broker has", _known_elsewhere, adds=True
+    f"data of {ENTRIES_ADDED} bundles that no broker has", _add_data, adds=True
 )
 UNLOADED_ELSEWHERE = Transformation(
-    f"{ENTRIES_ADDED} recent unloads of bundles that no broker has", _unloaded_elsewhere, adds=True
+    f"{ENTRIES_ADDED} recent unloads of bundles that no broker has",
+    _add_unloads,
+    adds=True,
 )
 COUNTED_ELSEWHERE = Transformation(
-    f"{ENTRIES_ADDED} namespaces without a broker", _counted_elsewhere, adds=True
+    f"{ENTRIES_ADDED} namespaces without a broker", _add_namespaces, adds=True
 )
 GROUPED_ELSEWHERE = Transformation(
-    f"{ENTRIES_ADDED} namespaces of a group without a broker", _grouped_elsewhere, adds=True
+    f"{ENTRIES_ADDED} namespaces of a group without a broker", _add_members, adds=True
 )
 BROKERS_ELSEWHERE = Transformation(
-    f"{BROKERS_ADDED} brokers that are not candidates", _brokers_elsewhere, adds=True
+    f"{BROKERS_ADDED} brokers that are not candidates", _add_brokers, adds=True
 )
 SERVED_ELSEWHERE = Transformation(
-    f"{BROKERS_ADDED} brokers that are not candidates", _served_elsewhere, adds=True
+    f"{BROKERS_ADDED} brokers that are not candidates", _add_serving_brokers, adds=True
 )
 EMPTY_LISTS = Transformation("empty lists instead of absent ones", _empty_instead_of_absent)
 NULL_OVERRIDE = Transformation("null instead of a setting that is absent", _null_instead_of_absent)
-NULL_RESOURCES = Transformation("null instead of resources that are absent", _resources_null)
+NULL_RESOURCES = Transformation("null instead of resources that are absent", _null_resources)
 
 TRANSFORMATIONS: Mapping[str, tuple[Transformation, ...]] = {
     CREATE.id: SETTINGS,
@@ -276,8 +278,8 @@ TRANSFORMATIONS: Mapping[str, tuple[Transformation, ...]] = {
         *RENAMED_NAMESPACES,
         *SETTINGS,
         SPELLED_AS_DECIMALS,
-        replace(KNOWN_ELSEWHERE, apply=partial(_in_the_last_cycle, _known_elsewhere)),
-        replace(UNLOADED_ELSEWHERE, apply=partial(_in_the_last_cycle, _unloaded_elsewhere)),
+        replace(KNOWN_ELSEWHERE, apply=partial(_in_the_last_cycle, _add_data)),
+        replace(UNLOADED_ELSEWHERE, apply=partial(_in_the_last_cycle, _add_unloads)),
     ),
     PLACE.id: (
         *RENAMED_BROKERS,
@@ -337,9 +339,7 @@ NOT_VARIED = frozenset({WRITTEN_OUT.name})
 """Transformations not used on drawn cases, since a rule may be about an omitted setting."""
 
 VARIATIONS: Mapping[str, tuple[Transformation, ...]] = {
-    PLACE.id: (
-        Transformation(f"{BROKERS_ADDED} candidates that are overloaded", _overloaded_candidates),
-    )
+    PLACE.id: (Transformation(f"{BROKERS_ADDED} candidates that are overloaded", _add_candidates),)
 }
 """Changes to drawn cases that may change the answer, unlike transformations."""
 
@@ -359,7 +359,7 @@ def copies_of(question: Question, count: int, random: Random) -> list[Question]:
     large = [one for one in all_known if one.adds]
     known = [one for one in all_known if not one.adds] + random.sample(large, min(1, len(large)))
     copies = [one.copy(question) for one in random.sample(known, min(count, len(known)))]
-    return [copy for copy in copies if not _equal(copy.case, question.case)]
+    return [copy for copy in copies if not _equally_written(copy.case, question.case)]
 
 
 def transformation_between(question: Question, other: Question) -> Transformation | None:
@@ -376,16 +376,16 @@ def transformation_between(question: Question, other: Question) -> Transformatio
 @lru_cache(maxsize=4096)
 def _between(operation: str, first: SameObject, second: SameObject) -> Transformation | None:
     case, other = first.value, second.value
-    if _equal(case, other):
+    if _equally_written(case, other):
         return None
     known, text = TRANSFORMATIONS.get(operation, ()), json_text(other)
     likely = (one for one in known if json_text(one.first_name)[:-1] in text)
-    return next((one for one in likely if _equal(one.apply(case), other)), None)
+    return next((one for one in likely if _equally_written(one.apply(case), other)), None)
 
 
-def _equal(case: Json, other: Json) -> bool:
+def _equally_written(case: Json, copy: Json) -> bool:
     """True if two cases are equal and also write their numbers alike: 85 and 85.0 differ."""
-    return case == other and json_text(case) == json_text(other)
+    return case == copy and json_text(case) == json_text(copy)
 
 
 def transformations_of(trial: Trial) -> list[Transformation]:

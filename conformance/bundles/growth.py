@@ -81,7 +81,7 @@ bundle_maximums = st.sampled_from((None, DEFAULT_MOST, 16, 60, 1000) * 2 + (0,))
 room_kinds = st.sampled_from(("plenty", "just enough", "just enough"))
 
 
-def _around(random: Random, limit: float) -> float:
+def _number_near(random: Random, limit: float) -> float:
     """Return a number at a limit, just above or below it, far from it, or 0."""
     step = 1 if limit < ONE_IS_A_STEP else limit // 1024
     below = max(limit - step, 0)
@@ -101,7 +101,7 @@ class _LoadDrawer:
     def amount(self, name: str) -> float:
         limit = self.limits[name]
         if self.grows in (name, None):
-            found = _around(self.random, limit)
+            found = _number_near(self.random, limit)
         else:
             found = self.random.choice((0, limit / 2, limit)) if self.grows else limit / 2
         self.grown = self.grown or found > limit

@@ -118,16 +118,18 @@ def every_topic_has_exactly_one_bundle(case: Locating, answer: Located, expect: 
         expect.that(bundle in known, "a bundle of the namespace", f"{bundle} for {topic}")
 
 
-def _both(asked: Sequence[Asked[Locating, Located]], expect: Expect) -> tuple[Located, Located]:
-    expect.given(len(asked) == 2, "topics are located twice")
-    first, second = (one.answer for one in asked)
+def _two_answers(
+    exchanges: Sequence[Asked[Locating, Located]], expect: Expect
+) -> tuple[Located, Located]:
+    expect.given(len(exchanges) == 2, "topics are located twice")
+    first, second = (one.answer for one in exchanges)
     for found in (first, second):
         whole = len(found.bundles) == len(found.case["topics"])
         expect.given(whole, "every topic was located")
     return first, second
 
 
-def _no_partitions(topics: list[str], expect: Expect) -> None:
+def _assume_no_partitions(topics: list[str], expect: Expect) -> None:
     """Assume that no topic is a partition, if the reading `partitions` is `spread`."""
     spread = expect.readings["partitions"] == "spread" and any(map(PARTITION.search, topics))
     expect.given(not spread, "the topics are not partitions")
@@ -135,10 +137,10 @@ def _no_partitions(topics: list[str], expect: Expect) -> None:
 
 @LOCATE.check_together("BUNDLE-05", draws=namespaces.located_twice())
 def the_same_topic_stays_in_its_bundle(
-    asked: Sequence[Asked[Locating, Located]], expect: Expect
+    exchanges: Sequence[Asked[Locating, Located]], expect: Expect
 ) -> None:
     """A topic is in the same bundle, no matter which other topics are located with it."""
-    first, second = _both(asked, expect)
+    first, second = _two_answers(exchanges, expect)
     same = first.case["boundaries"] == second.case["boundaries"]
     expect.given(same, "the bundles are the same")
     for topic in sorted(first.by_topic.keys() & second.by_topic.keys()):
@@ -147,12 +149,12 @@ def the_same_topic_stays_in_its_bundle(
 
 
 @LOCATE.check_together("BUNDLE-06", draws=namespaces.located_in_finer_bundles())
-def finer_bundles_nest(asked: Sequence[Asked[Locating, Located]], expect: Expect) -> None:
+def finer_bundles_nest(exchanges: Sequence[Asked[Locating, Located]], expect: Expect) -> None:
     """When boundaries are added, a topic's new bundle lies within its old bundle."""
-    coarse, fine = _both(asked, expect)
+    coarse, fine = _two_answers(exchanges, expect)
     finer = set(coarse.case["boundaries"]) <= set(fine.case["boundaries"])
     expect.given(finer, "the second list of boundaries is finer")
-    _no_partitions(coarse.case["topics"], expect)
+    _assume_no_partitions(coarse.case["topics"], expect)
     for topic in sorted(coarse.by_topic.keys() & fine.by_topic.keys()):
         outer, inner = coarse.by_topic[topic], fine.by_topic[topic]
         expect.reached()
@@ -220,10 +222,10 @@ def partitions_lie_in_different_bundles(case: Locating, answer: Located, expect:
 
 
 @LOCATE.check_together("BUNDLE-09", draws=namespaces.located_around_a_split())
-def bundles_are_independent(asked: Sequence[Asked[Locating, Located]], expect: Expect) -> None:
+def bundles_are_independent(exchanges: Sequence[Asked[Locating, Located]], expect: Expect) -> None:
     """When one bundle gets new boundaries, topics in other bundles stay in their bundles."""
-    before, after = _both(asked, expect)
-    _no_partitions(before.case["topics"], expect)
+    before, after = _two_answers(exchanges, expect)
+    _assume_no_partitions(before.case["topics"], expect)
     kept = {part.name for part in before.case.ranges} & {part.name for part in after.case.ranges}
     for topic in sorted(before.by_topic.keys() & after.by_topic.keys()):
         bundle = before.by_topic[topic]
@@ -264,7 +266,7 @@ def many_topics_spread_well(case: Locating, answer: Located, expect: Expect) -> 
 @LOCATE.check("BUNDLE-11", draws=namespaces.locate())
 def the_hash_is_crc_32(case: Locating, answer: Located, expect: Expect) -> None:
     """A topic is in the bundle whose range contains the CRC-32 of its full name."""
-    _no_partitions(case["topics"], expect)
+    _assume_no_partitions(case["topics"], expect)
     inner = {part.lower for part in case.ranges[1:]}
     for topic, bundle in answer.by_topic.items():
         value = hash_of(topic)
@@ -275,7 +277,7 @@ def the_hash_is_crc_32(case: Locating, answer: Located, expect: Expect) -> None:
 @LOCATE.check("BUNDLE-12", draws=namespaces.topics_on_boundaries())
 def a_range_holds_its_lower_end(case: Locating, answer: Located, expect: Expect) -> None:
     """A hash on a boundary belongs to the range that starts there."""
-    _no_partitions(case["topics"], expect)
+    _assume_no_partitions(case["topics"], expect)
     inner = {part.lower for part in case.ranges[1:]}
     for topic, bundle in answer.by_topic.items():
         if expect.reached(hash_of(topic) in inner):
@@ -285,7 +287,7 @@ def a_range_holds_its_lower_end(case: Locating, answer: Located, expect: Expect)
 @LOCATE.check("BUNDLE-13", draws=namespaces.topics_at_highest_hash())
 def the_last_range_holds_the_last_hash(case: Locating, answer: Located, expect: Expect) -> None:
     """The hash 0xffffffff belongs to the last range."""
-    _no_partitions(case["topics"], expect)
+    _assume_no_partitions(case["topics"], expect)
     for topic, bundle in answer.by_topic.items():
         if expect.reached(hash_of(topic) == FULL_UPPER):
             _expect_range_of_hash(expect, case, topic, bundle)

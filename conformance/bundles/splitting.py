@@ -25,7 +25,7 @@ from pulsar_conformance.reference.splitting import (
 )
 
 
-def _splittable(case: FlatCase, expect: Expect) -> HashRange:
+def _assume_splittable(case: FlatCase, expect: Expect) -> HashRange:
     bundle = HashRange.parse(case["bundle"])
     expect.given(bundle.upper - bundle.lower > 1, "the bundle is wide enough to be split")
     return bundle
@@ -35,7 +35,7 @@ def _assume_not_refused(answer: Parts, expect: Expect) -> None:
     expect.given(answer.refused is None, "the request was not refused")
 
 
-def _usable(case: FlatCase) -> list[int]:
+def _usable_positions(case: FlatCase) -> list[int]:
     """Return the positions strictly inside the bundle, sorted and without duplicates."""
     bundle = HashRange.parse(case["bundle"])
     positions = {int(position, 16) for position in case["positions"]}
@@ -63,7 +63,7 @@ def range_halves_are_equal(case: FlatCase, answer: Parts, expect: Expect) -> Non
 
 
 def _expect_equal_halves(case: FlatCase, answer: Parts, expect: Expect) -> None:
-    bundle = _splittable(case, expect)
+    bundle = _assume_splittable(case, expect)
     expect.reached()
     expect.that(len(answer.names) == 2, "two parts", answer)
     by_name = expect.readings["range-halves"] == "by-name"
@@ -77,20 +77,21 @@ def _expect_equal_halves(case: FlatCase, answer: Parts, expect: Expect) -> None:
     expect.that(abs(lower - upper) <= odd, halves, f"{lower} and {upper} hashes: {answer}")
 
 
-def _below(found: Located, position: int) -> tuple[int, int]:
+def _counts_below(located: Located, position: int) -> tuple[int, int]:
     """Return how many topics are certainly, and how many are possibly, below a position."""
-    cells = [HashRange.parse(bundle) for bundle in found.bundles]
+    cells = [HashRange.parse(bundle) for bundle in located.bundles]
     surely = sum(cell.upper <= position for cell in cells)
     return surely, sum(cell.lower < position for cell in cells)
 
 
-def _halves(topics: Sequence[str], found: Located) -> list[int]:
+def _possible_halves(topics: Sequence[str], located: Located) -> list[int]:
     """Return the possible numbers of topics below a cut that divides them as equally as possible.
 
     The numbers are sorted. Topics with the same hash cannot be separated.
     """
     places = {
-        topic: HashRange.parse(one).lower for topic, one in zip(topics, found.bundles, strict=True)
+        topic: HashRange.parse(one).lower
+        for topic, one in zip(topics, located.bundles, strict=True)
     }
     in_order = sorted((places[topic], hash_of(topic)) for topic in topics)
     below = [n for n in range(1, len(topics)) if in_order[n - 1] != in_order[n]]
@@ -113,8 +114,8 @@ def topic_halves_are_equal(exchanges: Sequence[Exchange], expect: Expect) -> Non
     expect.given(len(set(found.bundles)) > 1, "the topics are in several ranges")
     expect.reached()
     expect.that(len(answer.names) == 2, "two parts", answer)
-    surely, maybe = _below(found, answer.ranges[1].lower)
-    halves = _halves(topics, found)
+    surely, maybe = _counts_below(found, answer.ranges[1].lower)
+    halves = _possible_halves(topics, found)
     fits = any(surely <= half <= maybe for half in halves)
     allowed = f"{' or '.join(map(str, halves))} of {len(topics)} topics in the lower part"
     below = (
@@ -130,8 +131,8 @@ def parts_lie_between_the_positions(case: FlatCase, answer: Parts, expect: Expec
     """The bundle is cut at every usable position, and nowhere else."""
     by_admin = case["algorithm"] == POSITIONS and case["by"] == "admin"
     expect.given(by_admin, "an administrator requests a split at positions")
-    _splittable(case, expect)
-    usable = _usable(case)
+    _assume_splittable(case, expect)
+    usable = _usable_positions(case)
     plain = len(usable) == len(set(case["positions"])) and not case.settings.given
     expect.given(plain or not answer.refused, "nothing in the request is a reason to refuse it")
     if expect.reached(bool(usable)):
@@ -161,8 +162,8 @@ def parts_cover_the_parent_exactly(case: FlatCase, answer: Parts, expect: Expect
 
 
 def _demand_no_cut(case: FlatCase, answer: Parts, expect: Expect) -> None:
-    bundle = _splittable(case, expect)
-    usable = [one for one in _usable(case) if one not in _middles(bundle)]
+    bundle = _assume_splittable(case, expect)
+    usable = [one for one in _usable_positions(case) if one not in _middles(bundle)]
     if expect.reached(bool(usable)):
         followed = not answer.refused and set(usable) & set(_cuts(answer))
         allowed = f"no part divided at {', '.join(map(hex_of, usable))}"
@@ -193,15 +194,15 @@ def positions_are_not_a_default(case: FlatCase, answer: Parts, expect: Expect) -
     _demand_no_cut(case, answer, expect)
 
 
-def _demand_selected(asked: Sequence[Asked[FlatCase, Parts]], expect: Expect, key: str) -> None:
+def _demand_selected(exchanges: Sequence[Asked[FlatCase, Parts]], expect: Expect, key: str) -> None:
     """Demand that a split without a named algorithm uses the algorithm of the setting for `key`.
 
     If both algorithms give the same parts, range_equally_divide must still give equal ranges. The
     parts of topic_count_equally_divide cannot be verified, because the hash is unknown.
     """
-    expect.given(len(asked) == 3, "a split by the setting, and one by each algorithm")
-    (case, answer), *named = asked
-    for one in asked:
+    expect.given(len(exchanges) == 3, "a split by the setting, and one by each algorithm")
+    (case, answer), *named = exchanges
+    for one in exchanges:
         _assume_not_refused(one.answer, expect)
     setting = SELECTING_SETTING[key]
     expect.given(case["algorithm"] is None, "no algorithm is named")
@@ -221,17 +222,21 @@ def _demand_selected(asked: Sequence[Asked[FlatCase, Parts]], expect: Expect, ke
 
 
 @SPLIT.check_together("SPLIT-17", draws=splits.split_selected_by_setting(splits.DEFAULT_ALGORITHM))
-def the_default_setting_selects(asked: Sequence[Asked[FlatCase, Parts]], expect: Expect) -> None:
+def the_default_setting_selects(
+    exchanges: Sequence[Asked[FlatCase, Parts]], expect: Expect
+) -> None:
     """`defaultNamespaceBundleSplitAlgorithm` selects the algorithm."""
-    _demand_selected(asked, expect, "default")
+    _demand_selected(exchanges, expect, "default")
 
 
 @SPLIT.check_together(
     "SPLIT-18", draws=splits.split_selected_by_setting(splits.SUPPORTED_ALGORITHMS)
 )
-def the_supported_setting_selects(asked: Sequence[Asked[FlatCase, Parts]], expect: Expect) -> None:
+def the_supported_setting_selects(
+    exchanges: Sequence[Asked[FlatCase, Parts]], expect: Expect
+) -> None:
     """`supportedNamespaceBundleSplitAlgorithms` selects the algorithm."""
-    _demand_selected(asked, expect, "supported")
+    _demand_selected(exchanges, expect, "supported")
 
 
 @SPLIT.check("SPLIT-19", draws=splits.automatic())
@@ -240,7 +245,7 @@ def the_broker_splits_in_two(case: FlatCase, answer: Parts, expect: Expect) -> N
     _assume_not_refused(answer, expect)
     others = (POSITIONS, BY_RATES)
     expect.given(case["by"] == "broker" and _algorithm(case) not in others, "the broker splits")
-    _splittable(case, expect)
+    _assume_splittable(case, expect)
     expect.given(len(case["topics"]) > 1, "there are topics on which to decide")
     expect.reached()
     expect.that(len(answer.names) == 2, "two parts", answer)
@@ -252,7 +257,9 @@ def _algorithm(case: FlatCase) -> object:
     return case["algorithm"] or case.settings.given.get(key, case.settings.defaults.get(key))
 
 
-def _loads(case: FlatCase, answer: Parts, expect: Expect) -> tuple[PartLimits, dict[str, Rates]]:
+def _limits_and_loads(
+    case: FlatCase, answer: Parts, expect: Expect
+) -> tuple[PartLimits, dict[str, Rates]]:
     """Return the limits of a part and each topic's traffic, for splits by traffic only."""
     _assume_not_refused(answer, expect)
     expect.given(_algorithm(case) == BY_RATES, f"{BY_RATES} is asked for")
@@ -271,7 +278,7 @@ def _total(loads: Iterable[Rates]) -> tuple[Fraction, Fraction]:
     return messages, sum((one.throughput for one in every), Fraction(0))
 
 
-def _certainly_reached(limits: PartLimits, loads: Iterable[Rates]) -> bool | None:
+def _certainly_reaches_margin(limits: PartLimits, loads: Iterable[Rates]) -> bool | None:
     """True if a bundle's traffic reaches a limit plus the margin; None if rounding could decide."""
     total = _total(loads)
     edges = (one * (100 + limits.margin) / 100 for one in (limits.messages, limits.throughput))
@@ -290,13 +297,15 @@ def _parts_and_cuts(
     in_order = [one.operation for one in exchanges] == [SPLIT.id, LOCATE.id]
     expect.given(in_order, "a bundle is split, and its topics are located")
     (case, answer), (cells, found) = SPLIT.typed(exchanges[0]), LOCATE.typed(exchanges[1])
-    limits, loads = _loads(case, answer, expect)
+    limits, loads = _limits_and_loads(case, answer, expect)
     whole = case["bundle"] == WHOLE and case["topics"] == cells["topics"]
     expect.given(whole, "every topic is in the bundle, and is located")
     expect.given(len(set(found.bundles)) == len(loads), "no two topics share a narrow range")
     idle = any(not any(rates.each()) for rates in loads.values())
     expect.given(not idle, "every topic has traffic: no document says how idle ones count")
-    expect.given(_certainly_reached(limits, loads.values()) is True, "limit and margin are reached")
+    expect.given(
+        _certainly_reaches_margin(limits, loads.values()) is True, "limit and margin are reached"
+    )
     ordered = sorted(found.by_topic.items(), key=lambda one: HashRange.parse(one[1]).lower)
     cuts, part = [], [ordered[0]]
     for topic, cell in ordered[1:]:
@@ -338,8 +347,8 @@ def cuts_are_half_way(exchanges: Sequence[Exchange], expect: Expect) -> None:
 )
 def little_excess_splits_nothing(case: FlatCase, answer: Parts, expect: Expect) -> None:
     """A bundle whose traffic is below its limits plus the margin is not split."""
-    limits, loads = _loads(case, answer, expect)
-    if expect.reached(_certainly_reached(limits, loads.values()) is False):
+    limits, loads = _limits_and_loads(case, answer, expect)
+    if expect.reached(_certainly_reaches_margin(limits, loads.values()) is False):
         expect.that(answer.names == (case["bundle"],), f"{case['bundle']} as it is", answer)
 
 

@@ -104,7 +104,7 @@ def _shedding_case(strategy: str, state: Callable[[Any], Json], key: Key) -> Jso
     recent: Json = {}
     for number, (level, kinds) in enumerate(cluster, 1):
         owned = {next(names): kind for kind in kinds}
-        rates = {name: _rates(kind.partition(" ")[0]) for name, kind in owned.items()}
+        rates = {name: _rates_of(kind.partition(" ")[0]) for name, kind in owned.items()}
         data |= {name: {"shortTermData": {**one, "numSamples": 10}} for name, one in rates.items()}
         recent |= {name: 10 for name, kind in owned.items() if kind.endswith("recent")}
         sums = {field: sum(one.get(field, 0) for one in rates.values()) for field in RATE_FIELDS}
@@ -119,7 +119,7 @@ def _shedding_case(strategy: str, state: Callable[[Any], Json], key: Key) -> Jso
     }
 
 
-def _rates(kind: str) -> Json:
+def _rates_of(kind: str) -> Json:
     return {"msgRateIn": MESSAGES[kind], "msgThroughputIn": MEGABYTES[kind] * MB}
 
 
@@ -169,12 +169,12 @@ def _placing_case(key: Key) -> Json:
     cluster, kind = key
     name, *others = names_of_first_bundles()
     names = iter(others)
-    brokers, data, preallocated, candidates = {}, {name: _averages(kind)}, {}, []
+    brokers, data, preallocated, candidates = {}, {name: _means(kind)}, {}, []
     for number, (own, ahead, level, candidate) in enumerate(cluster, 1):
         broker = f"broker-{number}"
         owned, coming = ({next(names): one for one in some} for some in (own, ahead))
-        data |= {one: _averages(kind) for one, kind in (owned | coming).items()}
-        sums = {field: sum(_rates(kind).get(field, 0) for kind in own) for field in RATE_FIELDS}
+        data |= {one: _means(kind) for one, kind in (owned | coming).items()}
+        sums = {field: sum(_rates_of(kind).get(field, 0) for kind in own) for field in RATE_FIELDS}
         brokers[broker] = {**_cpu(level), **sums, "bundles": list(owned)}
         if coming:
             preallocated[broker] = list(coming)
@@ -189,8 +189,8 @@ def _placing_case(key: Key) -> Json:
     }
 
 
-def _averages(kind: str) -> Json:
-    rates = {**_rates(kind), "numSamples": 10}
+def _means(kind: str) -> Json:
+    rates = {**_rates_of(kind), "numSamples": 10}
     return {"shortTermData": rates, "longTermData": rates}
 
 

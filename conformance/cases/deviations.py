@@ -106,21 +106,21 @@ def load_deviations(file: Path) -> tuple[Deviation, ...]:
     """
     if file.is_dir():
         return tuple(one for each in sorted(file.glob("*.yaml")) for one in load_deviations(each))
-    sheet = _read(file)
+    sheet = _read_file(file)
     found: list[Deviation] = []
     rules = specs.load().rules
     for index, entry in enumerate(deviation_entries(file, sheet)):
         if entry["rule"] not in rules:
             raise _error_at_rule(sheet, index, unknown_name(entry["rule"], "rule", rules))
         _check_readings(sheet, index)
-        deviation = _deviation(entry, list(_cases(sheet, index, file, entry)))
+        deviation = _build_deviation(entry, list(_case_paths(sheet, index, file, entry)))
         if _is_listed(found, deviation):
             raise _error_at_rule(sheet, index, f"{deviation.rule} is listed twice")
         found.append(deviation)
     return tuple(found)
 
 
-def _read(file: Path) -> Sheet:
+def _read_file(file: Path) -> Sheet:
     sheet = read_sheet(Path(), str(file))
     if sheet.data is None:
         sheet = replace(sheet, data=[])
@@ -133,12 +133,12 @@ def deviation_entries(file: Path, sheet: Sheet | None = None) -> Iterator[Mappin
 
     Errors: `specs.SpecError` with file and line if the `same_as` file has no entry for the rule.
     """
-    sheet = sheet or _read(file)
+    sheet = sheet or _read_file(file)
     for index, entry in enumerate(sheet.data):
         if SAME_AS not in entry:
             yield entry
             continue
-        other = _read(file.parent / entry[SAME_AS]).data
+        other = _read_file(file.parent / entry[SAME_AS]).data
         source = next((one for one in other if one["rule"] == entry["rule"]), None)
         if source is None or SAME_AS in source:
             problem = f"{entry[SAME_AS]} has no entry for {entry['rule']}"
@@ -171,8 +171,8 @@ def deviations_of_other_versions(listed: Sequence[Deviation], *names: str) -> li
     found = [one for one in listed if one.product in products]
     numbers = next((_version_numbers(name) for name in names if name.partition(" ")[2]), [])
 
-    def distance(one: Deviation) -> tuple[bool, list[int]]:
-        others = _version_numbers(one.implementation or "")
+    def distance(deviation: Deviation) -> tuple[bool, list[int]]:
+        others = _version_numbers(deviation.implementation or "")
         newer = others > numbers
         return newer, others if newer else [-number for number in others]
 
@@ -232,7 +232,7 @@ def notes_on_unjudged(
         yield f"{counted(count, 'known deviation')} {verb} {name}, which was not judged"
 
 
-def _cases(sheet: Sheet, place: int, file: Path, entry: Mapping[str, Any]) -> Iterator[Path]:
+def _case_paths(sheet: Sheet, place: int, file: Path, entry: Mapping[str, Any]) -> Iterator[Path]:
     """Yield the paths of an entry's cases, which are relative to the file or a folder above it.
 
     Errors: `specs.SpecError`.
@@ -250,7 +250,7 @@ def _cases(sheet: Sheet, place: int, file: Path, entry: Mapping[str, Any]) -> It
         yield found
 
 
-def _deviation(entry: Mapping[str, Any], cases: Sequence[Path]) -> Deviation:
+def _build_deviation(entry: Mapping[str, Any], cases: Sequence[Path]) -> Deviation:
     return Deviation(
         entry["rule"],
         entry["reason"],
@@ -268,8 +268,8 @@ def _error_at_rule(sheet: Sheet, place: int, problem: str) -> specs.SpecError:
     return sheet.error((place, "rule"), problem)
 
 
-def _is_listed(found: Sequence[Deviation], new: Deviation) -> bool:
-    return any((old.rule, old.implementation) == (new.rule, new.implementation) for old in found)
+def _is_listed(listed: Sequence[Deviation], new: Deviation) -> bool:
+    return any((old.rule, old.implementation) == (new.rule, new.implementation) for old in listed)
 
 
 def deviation_profile(rule: str, version: str) -> str:
@@ -313,11 +313,11 @@ def known_failure_lines(trial: Trial, followed: str, *, named: bool) -> Iterator
     for profile, commands in found.items():
         for command, broken in commands.items():
             rules, names = ([*dict.fromkeys(one)] for one in zip(*broken, strict=True))
-            yield from paragraph(f"{', '.join(rules)} by {profile} ({_shortened(names)})", 2)
+            yield from paragraph(f"{', '.join(rules)} by {profile} ({_names_text(names)})", 2)
             yield f"    {command}"
 
 
-def _shortened(names: Sequence[str]) -> str:
+def _names_text(names: Sequence[str]) -> str:
     """Return the names of implementations, or the first name and the number of other names."""
     if len(names) <= MAX_NAMES:
         return ", ".join(names)

@@ -120,7 +120,7 @@ def running_classes(settings: Mapping[str, Any], version: str = "") -> Running:
     shedding, placement = (_full(settings, one, version) for one in (STRATEGY, PLACEMENT))
     configured = Running(manager, shedding, placement)
     if problem := _problem(MANAGER, _full(settings, MANAGER, version), version):
-        return _replaced(configured, MANAGER, problem, version)
+        return _fallback(configured, MANAGER, problem, version)
     if manager == EXTENSIBLE:
         if shedding == TRANSFER_CLASS or _is_plug_in(shedding):
             return configured
@@ -138,13 +138,13 @@ def running_classes(settings: Mapping[str, Any], version: str = "") -> Running:
     elif version and release_line(version) < PLACEMENT_SINCE:
         configured = replace(configured, placement=LEAST_RATE)
     elif problem := _problem(PLACEMENT, placement, version) or _why_unpaired(settings, version):
-        return _replaced(configured, PLACEMENT, problem, version)
+        return _fallback(configured, PLACEMENT, problem, version)
     if problem := _problem(STRATEGY, shedding, version):
-        return _replaced(configured, STRATEGY, problem, version)
+        return _fallback(configured, STRATEGY, problem, version)
     return configured
 
 
-def _replaced(configured: Running, name: str, problem: str, version: str) -> Running:
+def _fallback(configured: Running, name: str, problem: str, version: str) -> Running:
     """Return the classes that run in a version that cannot load the class of a setting."""
     taken = _alternative_taken(CLASSES[name][0], version)
     runs = replace(
@@ -206,11 +206,11 @@ def _problem(name: str, value: str, version: str) -> str:
     return no_class_text(value, has)
 
 
-def _lacks(version: str, own: str) -> bool:
+def _lacks(version: str, class_name: str) -> bool:
     """True if a version lacks one of Pulsar's classes."""
     judged = judged_version(version) if version else None
-    lacks = judged is not None and _short(own) in judged.lacks
-    return lacks or (bool(version) and was_added_later(_short(own), version))
+    lacks = judged is not None and _short(class_name) in judged.lacks
+    return lacks or (bool(version) and was_added_later(_short(class_name), version))
 
 
 def _full(settings: Mapping[str, Any], name: str, version: str) -> str:
@@ -358,16 +358,16 @@ def parts_in_force(values: Mapping[str, Any], runs: Running) -> frozenset[str]:
     parts = {model.BROKER, runs.manager, UNKNOWN.get(runs.culprit, model.BROKER)}
     parts |= set() if values.get(MANAGER) else {model.UNSET_MANAGER}
     if runs.manager == MODULAR:
-        parts |= {model.PLACING, _own(runs.placement)}
+        parts |= {model.PLACING, _as_own(runs.placement)}
     if runs.manager == MODULAR and balances and values.get(AUTO_SPLIT_ENABLED) is not False:
         parts.add(model.SPLITTING)
     if balances and values.get(SHEDDING_ENABLED) is not False:
-        parts |= {_own(runs.shedding)} if runs.manager in (MODULAR, EXTENSIBLE) else set()
+        parts |= {_as_own(runs.shedding)} if runs.manager in (MODULAR, EXTENSIBLE) else set()
         parts |= {model.SHEDDING} if runs.manager == MODULAR else set()
     return frozenset(parts)
 
 
-def _own(name: str) -> str:
+def _as_own(name: str) -> str:
     """Return the name of a Pulsar class without its package, or any other name unchanged."""
     return name if _is_plug_in(name) else _short(name)
 

@@ -48,7 +48,7 @@ def drawn_flaw(trial: Trial, defaults: Defaults) -> str | None:
     seconds.
     """
     questions = (*trial.before, *trial.questions)
-    problems = (_content(*question, defaults, None) for question in questions)
+    problems = (_content_problem(*question, defaults, None) for question in questions)
     return next(filter(None, problems), None)
 
 
@@ -59,14 +59,14 @@ def case_flaw(
     if operation not in OPERATIONS:
         return f"{operation} is not an operation; choose from {', '.join(OPERATIONS)}"
     wrong = case_schema_error(operation, case)
-    return _content(operation, case, defaults, readings) if wrong is None else wrong
+    return _content_problem(operation, case, defaults, readings) if wrong is None else wrong
 
 
-def _content(
+def _content_problem(
     operation: str, case: Json, defaults: Defaults, readings: Readings | None
 ) -> str | None:
     try:
-        return _problem(operation, case, defaults, readings)
+        return _first_problem(operation, case, defaults, readings)
     except MissingSetting as missing:
         return f"case.settings: {missing}"
 
@@ -92,13 +92,13 @@ def missing_setting(
     for operation, case in trial.questions:
         if operation in OPERATIONS and case_schema_error(operation, case) is None:
             try:
-                _problem(operation, case, defaults, readings)
+                _first_problem(operation, case, defaults, readings)
             except MissingSetting as missing:
                 return missing.name
     return None
 
 
-def _problem(
+def _first_problem(
     operation: str, case: Json, defaults: Defaults, readings: Readings | None
 ) -> str | None:
     settings = Settings(case.get("settings", {}), defaults)
@@ -139,7 +139,7 @@ def history_notes(trial: Trial) -> Iterator[str]:
         for _, case in trial.questions
         for name, broker in case.get("brokers", {}).items()
         if isinstance(broker, dict) and (history := broker.get("usageHistory"))
-        if 0 < max(history) <= A_FRACTION and _usage(broker) >= A_PERCENTAGE
+        if 0 < max(history) <= A_FRACTION and _busiest_usage(broker) >= A_PERCENTAGE
     }
     if suspect:
         largest = max(suspect.values())
@@ -149,7 +149,7 @@ def history_notes(trial: Trial) -> Iterator[str]:
         )
 
 
-def _usage(broker: Mapping[str, Any]) -> float:
+def _busiest_usage(broker: Mapping[str, Any]) -> float:
     """Return the usage of a broker's busiest resource in percent, without weights."""
     parts = (part for part in broker.values() if isinstance(part, dict) and part.get("limit"))
     return max((100 * float(one.get("usage", 0)) / float(one["limit"]) for one in parts), default=0)
@@ -202,7 +202,7 @@ def strategy_notes(trial: Trial) -> Iterator[str]:
     from pulsar_conformance.specs.balancers import NO_ROLE, OWN_CLASSES, PACKAGE
 
     known = OWN_CLASSES[STRATEGY]
-    for name in dict.fromkeys(_named(trial)):
+    for name in dict.fromkeys(_named_strategies(trial)):
         short = name.rpartition(".")[2]
         plugged = "." in name and not name.startswith(PACKAGE)
         if plugged or short in known or name.removeprefix(PACKAGE) in NO_ROLE:
@@ -212,7 +212,7 @@ def strategy_notes(trial: Trial) -> Iterator[str]:
         yield f"no shedding strategy {name} is known{meant}"
 
 
-def _named(trial: Trial) -> Iterator[str]:
+def _named_strategies(trial: Trial) -> Iterator[str]:
     """Yield the shedding strategies that cases name, in the field or in their settings."""
     for _, case in trial.questions:
         if isinstance(case, dict):
@@ -237,7 +237,7 @@ def comparison_by_hand(example: Example, possible: Sequence[Sequence[Answer]], m
     """Return text that compares a model's possible answers with the answers worked out by hand."""
     from pulsar_conformance.specs.judged import version_of_released  # only used to explain
 
-    other = _difference(example, model)
+    other = _reason_for_difference(example, model)
     if example.allowed is None:
         why = f"{other}." if other else example.judged_by_rules
         return f"There is no answer by hand: {why}"
@@ -258,7 +258,7 @@ def comparison_by_hand(example: Example, possible: Sequence[Sequence[Answer]], m
     return " ".join(sentences)
 
 
-def _difference(example: Example, model: Model) -> str:
+def _reason_for_difference(example: Example, model: Model) -> str:
     """Return why a model's answer may differ from the answer worked out by hand.
 
     Empty if only the behavior of a release can be the reason.

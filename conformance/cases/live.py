@@ -61,7 +61,11 @@ def observe(api: AdminApi, cluster: str | None) -> ObservedCluster:
             name: saved_report(f"{name}, load-report", one) for name, one in look.reports.items()
         }
         return ObservedCluster(
-            reports, runtime, _constraints(look, policies), troubles, _reported_version(api, leader)
+            reports,
+            runtime,
+            _read_constraints_of_cluster(look, policies),
+            troubles,
+            _reported_version(api, leader),
         )
 
 
@@ -81,7 +85,7 @@ def _reported_version(api: AdminApi, broker: str | None) -> str:
     return ""
 
 
-def _constraints(look: Observation, policies: Mapping[str, Any]) -> Constraints:
+def _read_constraints_of_cluster(look: Observation, policies: Mapping[str, Any]) -> Constraints:
     return Constraints(
         policies_of("isolation policies", policies, stored=True) if policies else (),
         {name: sorted(brokers) for name, brokers in look.sight.domains.items()},
@@ -105,7 +109,7 @@ def _unreported_bundles(look: Observation) -> dict[str, list[str]]:
 
 
 def _object_or_empty(
-    api: AdminApi, path: str, base: str | None, what: str, troubles: dict[str, str]
+    api: AdminApi, path: str, base: str | None, part: str, troubles: dict[str, str]
 ) -> Mapping[str, Any]:
     """Read a JSON object; if it cannot be read, add the reason to `troubles` and return {}.
 
@@ -115,7 +119,7 @@ def _object_or_empty(
         found = api.get(path, base)
     except NoAnswer as error:
         if error.status != 404:
-            troubles[what] = str(error)
+            troubles[part] = str(error)
         return {}
     return found if isinstance(found, dict) else {}
 

@@ -108,21 +108,21 @@ class ReportsRead:
     notes: tuple[str, ...] = ()
 
 
-def read_reports(directory: Path, given: Collection[Path] = ()) -> ReportsRead:
+def read_reports(directory: Path, to_skip: Collection[Path] = ()) -> ReportsRead:
     """Read the newest report of each broker from a folder.
 
-    `given`: files of the folder to skip, since they are read for another purpose. Errors:
+    `to_skip`: files of the folder to skip, since they are read for another purpose. Errors:
     `BadSnapshot` for a folder without reports, for a file that is not a report, and for several
     reports of a broker if the newest is unknown.
     """
-    files, notes = saved_files(directory, given)
+    files, notes = saved_files(directory, to_skip)
     found: dict[str, tuple[SavedFile, SavedReport]] = {}
     for file in files:
         read = saved_report(str(file.path), file.content)
         same = identity(file.broker, read.report)
         if same in found:
             earlier, kept = found[same]
-            newer = _newer(earlier, file, same)
+            newer = _newer_file(earlier, file, same)
             other = file if newer is earlier else earlier
             notes.append(_older_note(other, newer, same))
             found[same] = (newer, kept if newer is earlier else read)
@@ -156,17 +156,17 @@ def written_at(report: Any) -> float | None:
     return next((one for one in times if isinstance(one, int | float) and one > 0), None)
 
 
-def _newer(one: SavedFile, other: SavedFile, broker: str) -> SavedFile:
+def _newer_file(first: SavedFile, second: SavedFile, broker: str) -> SavedFile:
     """Return the file with the newer of two reports of a broker. Errors: `BadSnapshot`."""
-    if one.content == other.content:
-        return one
-    at, then = written_at(one.content), written_at(other.content)
+    if first.content == second.content:
+        return first
+    at, then = written_at(first.content), written_at(second.content)
     if at is None or then is None or at == then:
         raise BadSnapshot(
-            f"{other.path}: {one.path} is also a report of {broker}, and their "
+            f"{second.path}: {first.path} is also a report of {broker}, and their "
             f"{TIMES[0]} fields do not tell which is newer; keep one of them"
         )
-    return one if at > then else other
+    return first if at > then else second
 
 
 def _older_note(unused: SavedFile, used: SavedFile, broker: str) -> str:
@@ -182,11 +182,13 @@ class SavedFile(NamedTuple):
     content: Any
 
 
-def saved_files(directory: Path, given: Collection[Path] = ()) -> tuple[list[SavedFile], list[str]]:
+def saved_files(
+    directory: Path, to_skip: Collection[Path] = ()
+) -> tuple[list[SavedFile], list[str]]:
     """Return the files of a folder that may describe a broker's load, and notes on other files.
 
     A file is named `BROKER.json` or `BROKER`, or it is `BROKER/load-report`, as curl saves it. A
-    file with another name is not read unless it contains a load report. `given`: files of the
+    file with another name is not read unless it contains a load report. `to_skip`: files of the
     folder that are read for another purpose.
 
     Errors: `BadSnapshot`.
@@ -195,7 +197,7 @@ def saved_files(directory: Path, given: Collection[Path] = ()) -> tuple[list[Sav
         raise BadSnapshot(f"{directory}: {why_no_folder(directory)}")
     notes: list[str] = []
     candidates: list[tuple[str, Path, bool]] = []
-    known = [one.resolve() for one in given]
+    known = [one.resolve() for one in to_skip]
     for path in sorted(directory.glob("[!.]*")):
         if any(one.is_relative_to(path.resolve()) for one in known):
             continue
@@ -261,11 +263,11 @@ def saved_report(place: str, report: Any) -> SavedReport:
     resources = report[NESTED] if read.manager == "simple" else report
     there = [name for name in RESOURCES if resources.get(name) is not None]
     unmeasured = tuple(name for name in there if name not in read.broker)
-    broker |= _totals(read)
+    broker |= _lacking_rates(read)
     return SavedReport(report, broker, version, unlimited, unknown, unmeasured, read.manager)
 
 
-def _totals(read: reports.Report) -> dict[str, float]:
+def _lacking_rates(read: reports.Report) -> dict[str, float]:
     """Return the rates that a broker's report lacks, each as the sum over the broker's bundles.
 
     The simple load manager's report has no throughput: its field `msgThroughput…` has message
@@ -325,24 +327,24 @@ BUNDLE_STATS = frozenset({*RATE_FIELDS, *STATS, "cacheSize"})
 
 def unknown_fields(report: Mapping[str, Any]) -> Iterator[str]:
     """Yield the fields of a report that no release writes, each with the most similar name."""
-    nested = _object(report.get(NESTED))
-    yield from _unknown(report, REPORT, "")
-    yield from _unknown(nested, RESOURCES, f"{NESTED}.")
+    nested = _as_object(report.get(NESTED))
+    yield from _unknown_names(report, REPORT, "")
+    yield from _unknown_names(nested, RESOURCES, f"{NESTED}.")
     for resources, above in ((report, ""), (nested, f"{NESTED}.")):
         for name in RESOURCES:
-            yield from _unknown(_object(resources.get(name)), USAGE, f"{above}{name}.")
+            yield from _unknown_names(_as_object(resources.get(name)), USAGE, f"{above}{name}.")
     for name in ("lastStats", SIMPLE_NAMES["lastStats"]):
-        bundles = _object(report.get(name)).values()
-        fields = dict.fromkeys(field for stats in bundles for field in _object(stats))
-        yield from _unknown(fields, BUNDLE_STATS, f"{name}[…].")
+        bundles = _as_object(report.get(name)).values()
+        fields = dict.fromkeys(field for stats in bundles for field in _as_object(stats))
+        yield from _unknown_names(fields, BUNDLE_STATS, f"{name}[…].")
 
 
-def _object(value: Any) -> Mapping[str, Any]:
+def _as_object(value: Any) -> Mapping[str, Any]:
     """Return the value if it is a JSON object, else an empty object."""
     return value if isinstance(value, dict) else {}
 
 
-def _unknown(fields: Iterable[str], known: Collection[str], above: str) -> Iterator[str]:
+def _unknown_names(fields: Iterable[str], known: Collection[str], above: str) -> Iterator[str]:
     for name in fields:
         if name not in known:
             near = get_close_matches(name, known, n=1)

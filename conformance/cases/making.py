@@ -218,7 +218,7 @@ def build_case(
     if operation not in MAKERS:
         raise specs.UnknownName(operation, "operation for load reports", MAKERS)
     check_constraints(args)
-    source = _source(args, folder)
+    source = _read_source(args, folder)
     if args.metrics and operation == READ.id:
         raise BadSnapshot(
             f"{READ.id} is about load reports; give a folder of them instead of metrics"
@@ -340,7 +340,7 @@ def _own_defaults(profile: str | None, operation: str) -> Mapping[str, Any]:
     return specs.load().profile(str(profile)).hidden if known and operation == SHED.id else {}
 
 
-def _source(args: argparse.Namespace, folder: Path | None) -> _Source:
+def _read_source(args: argparse.Namespace, folder: Path | None) -> _Source:
     """Read the source of a case. Errors: `BadSnapshot` if none or more than one is given."""
     sources = [one for one in (folder, args.metrics, args.url) if one is not None]
     if len(sources) != 1:
@@ -363,16 +363,16 @@ def other_files(args: argparse.Namespace) -> list[Path]:
     return [one for one in given if one is not None]
 
 
-def _source_from_cluster(url: str, cluster: str | None, given: Constraints) -> _Source:
+def _source_from_cluster(url: str, cluster: str | None, from_files: Constraints) -> _Source:
     """Read a running cluster; constraints from files replace the cluster's constraints."""
     from pulsar_conformance.conformance.cases.live import observe_url
 
     live = observe_url(url, cluster)
     own = live.constraints
     constraints = Constraints(
-        given.policies or own.policies,
-        given.domains or own.domains,
-        given.groups or own.groups,
+        from_files.policies or own.policies,
+        from_files.domains or own.domains,
+        from_files.groups or own.groups,
         own.ahead,
     )
     return _Source(url, live.reports, live.runtime, constraints, live.troubles, live.version)

@@ -95,12 +95,12 @@ def read_metrics(file: Path) -> ReportsRead:
         raise BadSnapshot(f"{file}: {why_unreadable(error, file)}") from None
     series: dict[tuple[str, str, str], MetricSample] = {}
     counts: Counter[tuple[str, str, str]] = Counter()
-    for sample in _samples(file, text):
+    for sample in _read_samples(file, text):
         key = sample.broker, sample.metric, sample.labels.get("bundle", "")
         counts[key] += 1
         if math.isfinite(sample.value) and (key not in series or series[key].time <= sample.time):
             series[key] = sample
-    recent, old = _by_age(list(series.values()))
+    recent, old = _split_by_age(list(series.values()))
     brokers: dict[str, Json] = {}
     smoothed = {one.broker: one.value for one in recent if one.metric == SMOOTHED_METRIC}
     for sample in (one for one in recent if one.metric != SMOOTHED_METRIC):
@@ -185,7 +185,7 @@ def with_smoothed_usage(
     return found, notes
 
 
-def _by_age(
+def _split_by_age(
     samples: list[MetricSample],
 ) -> tuple[list[MetricSample], list[tuple[MetricSample, float]]]:
     """Return the recent samples, and each old sample with its age relative to the newest, in s."""
@@ -247,7 +247,7 @@ def add_sample(report: Json, metric: str, labels: Mapping[str, str], value: floa
         stats[BUNDLE_METRICS[metric]] = value
 
 
-def _samples(file: Path, text: str) -> Iterator[MetricSample]:
+def _read_samples(file: Path, text: str) -> Iterator[MetricSample]:
     """Yield each load-balancing sample."""
     if text.lstrip().startswith("{"):
         for one in json_content(file).get("data", {}).get("result", []):
@@ -346,7 +346,7 @@ def _latest_messages(file: Path) -> Mapping[str, Mapping[str, Any]]:
     Errors: `BadSnapshot`, also if the unknown topic of a message could change the result.
     """
     latest: dict[str, dict[str, Any]] = {BROKER_LOAD: {}, TOP_BUNDLES: {}}
-    for topic, broker, content in _with_topics(list(_printed(file))):
+    for topic, broker, content in _with_missing_topics(list(_read_printed(file))):
         for one in [topic] if topic else latest:
             if topic or latest[one].get(broker) is not None:
                 latest[one][broker] = content if topic else EITHER
@@ -360,7 +360,7 @@ def _latest_messages(file: Path) -> Mapping[str, Mapping[str, Any]]:
     return latest
 
 
-def _printed(file: Path) -> Iterator[PrintedMessage]:
+def _read_printed(file: Path) -> Iterator[PrintedMessage]:
     """Yield messages and topics; a message without content has no topic. Errors: `BadSnapshot`."""
     for found in MESSAGE_OR_TOPIC.finditer(file.read_text("utf-8", "replace")):
         broker, written = found["broker"] or "", found["content"]
@@ -374,7 +374,7 @@ def _printed(file: Path) -> Iterator[PrintedMessage]:
         yield PrintedMessage(TOP_BUNDLES if TOP in content else BROKER_LOAD, broker, content)
 
 
-def _with_topics(printed: Sequence[PrintedMessage]) -> Iterator[PrintedMessage]:
+def _with_missing_topics(printed: Sequence[PrintedMessage]) -> Iterator[PrintedMessage]:
     """Yield the messages; messages without content get a topic if it can be determined.
 
     It is the topic of the messages before and after, if these agree, or the topic named by a line.

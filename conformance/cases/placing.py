@@ -76,14 +76,14 @@ class Policy:
         `ids` maps the name of each broker in the case to its ID.
         """
         hosts = {name: host_of(broker) for name, broker in ids.items()}
-        primary = [name for name, host in hosts.items() if _matches(self.primary, host)]
+        primary = [name for name, host in hosts.items() if _any_matches(self.primary, host)]
         return {
             "namespaces": list(namespaces),
             "primary": primary,
             "secondary": [
                 name
                 for name, host in hosts.items()
-                if name not in primary and _matches(self.secondary, host)
+                if name not in primary and _any_matches(self.secondary, host)
             ],
             "least": self.least,
         }
@@ -103,7 +103,7 @@ class Constraints:
 
     def policies_matching(self, namespace: str) -> list[Policy]:
         """Return the isolation policies whose expressions match a namespace, in stored order."""
-        return [one for one in self.policies if _matches(one.namespaces, namespace)]
+        return [one for one in self.policies if _any_matches(one.namespaces, namespace)]
 
     def policy_of(self, namespace: str) -> Policy | None:
         """Return a namespace's isolation policy: the first stored one that matches, or None."""
@@ -164,7 +164,7 @@ class Constraints:
         }
 
 
-def _matches(patterns: Sequence[Expression], text: str) -> bool:
+def _any_matches(patterns: Sequence[Expression], text: str) -> bool:
     return any(pattern.matches(text) for pattern in patterns)
 
 
@@ -192,16 +192,16 @@ def policies_of(place: str, data: Any, stored: bool = False) -> tuple[Policy, ..
         )
     named = {Path(place).stem: data} if "namespaces" in data else data
     each = named.items()
-    return tuple(_policy(f"{place}: policy {name}", name, one, stored) for name, one in each)
+    return tuple(_parse_policy(f"{place}: policy {name}", name, one, stored) for name, one in each)
 
 
-def _policy(place: str, name: str, data: Any, stored: bool) -> Policy:
+def _parse_policy(place: str, name: str, data: Any, stored: bool) -> Policy:
     patterns = {}
     for key in PATTERNS:
         texts = data.get(key) if isinstance(data, dict) else None
         if not _are_texts(texts):
             raise BadSnapshot(f"{place}: {key} is not a list of regular expressions")
-        patterns[key] = [_pattern(place, text) for text in texts]
+        patterns[key] = [_compile_pattern(place, text) for text in texts]
     given = [data[key] for key in FAILOVER if isinstance(data.get(key), dict)]
     failover: Mapping[str, Any] = given[0] if given else {}
     kind = failover.get("policy_type", failover.get("policyType"))
@@ -212,7 +212,7 @@ def _policy(place: str, name: str, data: Any, stored: bool) -> Policy:
     return Policy(name, namespaces, primary, secondary, int(least), stored)
 
 
-def _pattern(place: str, text: str) -> Expression:
+def _compile_pattern(place: str, text: str) -> Expression:
     """Compile a Java regular expression. Errors: `BadSnapshot` if it cannot be evaluated."""
     try:
         return Expression.of(text)
@@ -244,10 +244,10 @@ def groups_of(place: str, data: Any) -> dict[str, str]:
     return found
 
 
-def _entries(place: str, data: Any, what: str) -> Iterator[tuple[str, Any]]:
+def _entries(place: str, data: Any, content: str) -> Iterator[tuple[str, Any]]:
     """Yield the entries of an object. Errors: `BadSnapshot` if it is not an object."""
     if not isinstance(data, dict):
-        raise BadSnapshot(f"{place}: it is not a JSON object with {what}")
+        raise BadSnapshot(f"{place}: it is not a JSON object with {content}")
     yield from data.items()
 
 

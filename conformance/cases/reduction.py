@@ -22,9 +22,9 @@ def shorten_story(trial: Trial, failing: Failing) -> Trial:
 
     A trial without events is returned unchanged.
     """
-    size = len(_places(trial))
+    size = len(_places_of_events(trial))
     while size:
-        places = _places(trial)
+        places = _places_of_events(trial)
         size = min(size, len(places))
         if not size:
             break
@@ -42,7 +42,7 @@ def shorten_story(trial: Trial, failing: Failing) -> Trial:
 def _with_namespaces_joined(trial: Trial, failing: Failing) -> Trial:
     """Move topics to other namespaces while the trial still fails, and drop unused namespaces."""
     while True:
-        spaces = [_event(trial, place) for place in _places(trial)]
+        spaces = [_event(trial, place) for place in _places_of_events(trial)]
         names = list(
             dict.fromkeys(one["namespace"]["name"] for one in spaces if "namespace" in one)
         )
@@ -56,16 +56,20 @@ def _with_namespaces_joined(trial: Trial, failing: Failing) -> Trial:
 
 
 def _with_namespace_moved(trial: Trial, space: str, to: str) -> Trial:
-    gone = [place for place in _places(trial) if _creates(_event(trial, place), space)]
+    gone = [
+        place
+        for place in _places_of_events(trial)
+        if _creates_namespace(_event(trial, place), space)
+    ]
     trial = _without_events(trial, gone)
-    for place in _places(trial):
+    for place in _places_of_events(trial):
         [(kind, about)] = _event(trial, place).items()
         named = {key: _with_namespace(value, space, to) for key, value in about.items()}
         trial = _with_event(trial, place, {kind: named})
     return trial
 
 
-def _creates(event: Json, space: str) -> bool:
+def _creates_namespace(event: Json, space: str) -> bool:
     return "namespace" in event and event["namespace"]["name"] == space
 
 
@@ -80,7 +84,7 @@ def _with_pairs_joined(trial: Trial, failing: Failing) -> Trial:
     while True:
         joined = (
             _without_events(_with_event(trial, first, one), [second])
-            for first, second in pairwise(_places(trial))
+            for first, second in pairwise(_places_of_events(trial))
             if first[0] == second[0]
             for one in _merged_events(_event(trial, first), _event(trial, second))
         )
@@ -100,7 +104,7 @@ def _merged_events(first: Json, second: Json) -> Iterator[Json]:
             yield {"restart": {"broker": name}}
 
 
-def _places(trial: Trial) -> list[Place]:
+def _places_of_events(trial: Trial) -> list[Place]:
     return [
         (question, event)
         for question, (_, case) in enumerate(trial.questions)
@@ -127,10 +131,10 @@ def _without_events(trial: Trial, places: Iterable[Place]) -> Trial:
     )
 
 
-def _kept_events(case: Json, question: int, gone: frozenset[Place]) -> Json:
+def _kept_events(case: Json, question: int, removed: frozenset[Place]) -> Json:
     if not _events(case):
         return case
-    kept = [one for index, one in enumerate(_events(case)) if (question, index) not in gone]
+    kept = [one for index, one in enumerate(_events(case)) if (question, index) not in removed]
     return {**case, "events": kept}
 
 

@@ -133,7 +133,7 @@ def load_saved(file: Path, defaults: Mapping[str, Any] | None = None) -> SavedTr
     If the file has `"after": [...]`, the implementation is first restarted and asked the questions
     in this list. Errors: `BadCase`; if a profile's `defaults` are given, also for an invalid case.
     """
-    content = _bytes_of(file, str(file))
+    content = _read_bytes(file, str(file))
     (number, data), *others = _values_in(str(file), content)
     if others:
         where = f", the second on line {others[0][0]}" if others[0][0] > number else ""
@@ -239,7 +239,7 @@ def read_questions_of_user(file: str) -> list[ProvidedQuestions]:
     Errors: `BadCase`.
     """
     name = "standard input" if file == STANDARD_INPUT else file
-    text = _text(file, name)
+    text = _read_text(file, name)
     otherwise = ZNODES_HINT if b"/loadbalance/brokers/" in text else FORMS_HINT
     found = _values_in(name, text, otherwise)
     if len(found) == 1:
@@ -255,11 +255,11 @@ def read_questions_of_user(file: str) -> list[ProvidedQuestions]:
     return asked
 
 
-def _text(file: str, name: str) -> bytes:
-    return sys.stdin.buffer.read() if file == STANDARD_INPUT else _bytes_of(Path(file), name)
+def _read_text(file: str, name: str) -> bytes:
+    return sys.stdin.buffer.read() if file == STANDARD_INPUT else _read_bytes(Path(file), name)
 
 
-def _bytes_of(file: Path, name: str) -> bytes:
+def _read_bytes(file: Path, name: str) -> bytes:
     try:
         return file.read_bytes()
     except OSError as error:
@@ -278,17 +278,17 @@ def _provided_questions(place: str, data: Any, whole: bytes) -> ProvidedQuestion
         trial,
         profile if isinstance(profile, str) else None,
         readings if isinstance(readings, dict) else {},
-        _ways(place, data.get("ways", {})),
+        _parse_ways(place, data.get("ways", {})),
     )
 
 
-def _ways(place: str, given: Any) -> Mapping[str, str]:
+def _parse_ways(place: str, chosen: Any) -> Mapping[str, str]:
     """Return the alternative that a case file chooses for each way it names. Errors: `BadCase`."""
     known = specs.load().ways
-    if isinstance(given, dict):
-        found = ((known.get(name), taken) for name, taken in given.items())
+    if isinstance(chosen, dict):
+        found = ((known.get(name), taken) for name, taken in chosen.items())
         if all(way is not None and taken in way.alternatives for way, taken in found):
-            return given
+            return chosen
     raise BadCase(f"{place}: `ways` has an unknown way or alternative; leave `ways` out")
 
 

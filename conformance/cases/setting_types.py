@@ -145,7 +145,7 @@ def parse_as_pulsar(name: str, text: str, kind: str) -> Any:
     return value
 
 
-def _number(text: str) -> int | float:
+def _parse_number(text: str) -> int | float:
     """Parse a number as Double.valueOf does.
 
     Underscores are an error, and numbers that are too large become infinite.
@@ -167,23 +167,23 @@ def is_finite(value: Any) -> bool:
     return not isinstance(value, float) or math.isfinite(value)
 
 
-def _integer(text: str) -> int:
+def _parse_integer(text: str) -> int:
     """Parse a number like Integer.parseInt: underscores and exponents are errors."""
     if not INTEGER.fullmatch(text):
         raise ValueError(text)
     return int(text)
 
 
-def _parsed_boolean(text: str) -> bool:
+def _parse_boolean(text: str) -> bool:
     if text.lower() not in ("true", "false"):
         raise ValueError(text)
     return text.lower() == "true"
 
 
 PARSERS: Mapping[str, Callable[[str], Any]] = {
-    "integer": _integer,
-    "number": _number,
-    "boolean": _parsed_boolean,
+    "integer": _parse_integer,
+    "number": _parse_number,
+    "boolean": _parse_boolean,
     "string": str,
     "class": str,
     "list": str,
@@ -231,12 +231,12 @@ def why_bad_algorithm(name: str, values: Mapping[str, Any], version: str) -> str
         return ""
     default = str(values.get(DEFAULT_ALGORITHM) or RANGE)
     listed = values.get(SUPPORTED_ALGORITHMS)
-    supported = algorithms_in(version) if listed is None else _items(str(listed))
+    supported = algorithms_in(version) if listed is None else _parse_list(str(listed))
     for one in [default] if name == DEFAULT_ALGORITHM else supported:
         if not one:
             return f"it has an empty entry, and no split algorithm has an empty name, {NO_START}"
         if one not in algorithms_in(version):
-            return f"{_no_algorithm(one, version)}, {NO_START}"
+            return f"{_no_algorithm_text(one, version)}, {NO_START}"
     if default not in supported:
         if not supported and name == SUPPORTED_ALGORITHMS:
             return f"it is an empty list, which lacks {default}, {NO_START}"
@@ -250,7 +250,7 @@ def why_bad_algorithm(name: str, values: Mapping[str, Any], version: str) -> str
     return ""
 
 
-def _items(text: str) -> list[str]:
+def _parse_list(text: str) -> list[str]:
     """Return the entries of a list as FieldParser reads them, without empty entries at the end."""
     items = [one.strip() for one in text.strip().rstrip(",").split(",")]
     return [] if items == [""] else items
@@ -304,7 +304,7 @@ def why_odd_value(name: str, value: Any, version: str, parts: Collection[str]) -
     return "; ".join(said)
 
 
-def _no_algorithm(name: str, version: str) -> str:
+def _no_algorithm_text(name: str, version: str) -> str:
     known = algorithms_in(version)
     near = get_close_matches(name, known, n=1)
     said = f"the most similar name is {near[0]}" if near else f"choose from {', '.join(known)}"
@@ -346,18 +346,18 @@ def parse_sweep(text: str) -> tuple[str, list[str]]:
     return found[1], [f"{(first + step * place).normalize():f}" for place in range(count)]
 
 
-def with_settings(trial: Trial, given: Mapping[str, Any]) -> Trial:
-    """Return a trial with the settings `given` added to each case; None removes a setting.
+def with_settings(trial: Trial, new_values: Mapping[str, Any]) -> Trial:
+    """Return a trial with the settings `new_values` added to each case; None removes a setting.
 
     A given setting also replaces a field that stands for it, such as the strategy of the case.
 
     Errors: `BadSetting` if no question takes settings, or if a field of a case overrides a given
     setting.
     """
-    if given and not any(takes_settings(operation) for operation, _ in trial.questions):
+    if new_values and not any(takes_settings(operation) for operation, _ in trial.questions):
         operations = ", ".join(sorted(trial.operations))
-        raise BadSetting(f"--setting {next(iter(given))}: {operations} takes no settings")
-    questions = tuple(_with_settings(question, given) for question in trial.questions)
+        raise BadSetting(f"--setting {next(iter(new_values))}: {operations} takes no settings")
+    questions = tuple(_question_with_settings(question, new_values) for question in trial.questions)
     return Trial(questions, trial.before)
 
 
@@ -368,21 +368,25 @@ def takes_settings(operation: str) -> bool:
     return "settings" in specs.schema(f"operations/{operation}")["$defs"]["case"]["properties"]
 
 
-def _with_settings(question: Question, given: Mapping[str, Any]) -> Question:
+def _question_with_settings(question: Question, new_values: Mapping[str, Any]) -> Question:
     operation, case = question
-    if not given or not takes_settings(operation) or not isinstance(case, dict):
+    if not new_values or not takes_settings(operation) or not isinstance(case, dict):
         return question
-    for name in given:
+    for name in new_values:
         field = OPERATIONS[operation].overridden_by.get(name)
         if field and case.get(field) is not None:
             said = f"{field} of the case, {case[field]}, overrides it"
             raise BadSetting(f"--setting {name}: {said}; set {field} to null to use the setting")
     fields = OPERATIONS[operation].stands_for
-    case = {**case, **{fields[name]: None for name in given if fields.get(name) in case}}
-    return Question(operation, {**case, "settings": merge_settings(case.get("settings"), given)})
+    case = {**case, **{fields[name]: None for name in new_values if fields.get(name) in case}}
+    return Question(
+        operation, {**case, "settings": merge_settings(case.get("settings"), new_values)}
+    )
 
 
-def merge_settings(settings: Json | None, given: Mapping[str, Any]) -> Json:
-    """Return settings in which `given` replaces some values; None removes a setting."""
-    both = {**(settings or {}), **given}
-    return {name: value for name, value in both.items() if name not in given or value is not None}
+def merge_settings(settings: Json | None, new_values: Mapping[str, Any]) -> Json:
+    """Return settings in which `new_values` replaces some values; None removes a setting."""
+    both = {**(settings or {}), **new_values}
+    return {
+        name: value for name, value in both.items() if name not in new_values or value is not None
+    }

@@ -119,23 +119,23 @@ class SettingsRead:
         return bool(self.version) and is_older(self.version)
 
     def changed(
-        self, given: Mapping[str, Any], newer: Mapping[str, str] = MappingProxyType({})
+        self, new_values: Mapping[str, Any], newer: Mapping[str, str] = MappingProxyType({})
     ) -> SettingsRead:
-        """Return a copy in which the values in `given` replace others; None removes a setting.
+        """Return a copy in which the values in `new_values` replace others; None removes a setting.
 
         TransferShedder implies the extensible load manager, unless a load manager is given.
-        `newer` has the newer names of settings in `given`, as the field `newer_names` does.
+        `newer` has the newer names of settings in `new_values`, as the field `newer_names` does.
         """
-        values = merge_settings(dict(self.values), given)
-        places, assumed = dict.fromkeys(given, COMMAND_LINE), ""
-        transfers = str(given.get(STRATEGY)).rpartition(".")[2] == TRANSFER
-        if transfers and MANAGER not in given and manager_by_settings(values) == MODULAR:
+        values = merge_settings(dict(self.values), new_values)
+        places, assumed = dict.fromkeys(new_values, COMMAND_LINE), ""
+        transfers = str(new_values.get(STRATEGY)).rpartition(".")[2] == TRANSFER
+        if transfers and MANAGER not in new_values and manager_by_settings(values) == MODULAR:
             values, places[MANAGER] = {**values, MANAGER: EXTENSIBLE_CLASS}, COMMAND_LINE
             assumed = (
                 f"{TRANSFER} belongs to the {EXTENSIBLE} load manager, so {MANAGER}="
                 f"{EXTENSIBLE_CLASS} is assumed; a broker needs both settings, with full names"
             )
-        kept = {name: own for name, own in self.newer_names.items() if name not in given}
+        kept = {name: own for name, own in self.newer_names.items() if name not in new_values}
         places, newer = {**self.places, **places}, {**kept, **newer}
         found = replace(self, values=values, places=places, assumed=assumed, newer_names=newer)
         return replace(found, reread=None)
@@ -160,7 +160,7 @@ class SettingsRead:
             misread=(*self.misread, *dynamic.misread),
             others=self.others + dynamic.others,
             unread=(*self.unread, *dynamic.unread),
-            reread=partial(_both_by, self, dynamic),
+            reread=partial(_read_both_as, self, dynamic),
         )
 
     def delay_remark(self, name: str) -> str:
@@ -284,7 +284,7 @@ class SettingsRead:
                 yield from (f"  {one}" for one in some)
 
 
-def _both_by(files: SettingsRead, dynamic: SettingsRead, version: str) -> SettingsRead:
+def _read_both_as(files: SettingsRead, dynamic: SettingsRead, version: str) -> SettingsRead:
     return files.read_by(version).with_dynamic(dynamic.read_by(version))
 
 

@@ -87,7 +87,7 @@ def read_settings(
         raise BadSetting(f"{file}: it isn't UTF-8{hint_at_file(error.object, FORMS)}") from None
     entries, unread, off = _entries(file, text)
     given = tuple(entries)
-    found = _as_read(given, release, as_broker=as_broker, off=off, unread=unread)
+    found = _settings_read(given, release, as_broker=as_broker, off=off, unread=unread)
     own = any(BROKER_ONLY.match(one.name) for one in given) if given else file.suffix == ".conf"
     if alone and not (found.places or found.unused or found.unreadable or own):
         why = "; ".join(map(str, unread)) or FORMS
@@ -95,7 +95,7 @@ def read_settings(
     return found
 
 
-def _as_read(
+def _settings_read(
     entries: Sequence[Entry],
     release: str | None,
     *,
@@ -108,7 +108,7 @@ def _as_read(
     taken = (one for one in entries if one not in ignored)
     found = read_entries(taken, release, as_broker=as_broker)
     own = (Unused(one.place, one.name, why) for one, why in ignored.items())
-    reread = partial(_as_read, entries, as_broker=as_broker, off=off, unread=unread)
+    reread = partial(_settings_read, entries, as_broker=as_broker, off=off, unread=unread)
     return replace(found, unused=(*found.unused, *off, *own), unread=unread, reread=reread)
 
 
@@ -149,26 +149,26 @@ def read_dynamic(
     file: Path, release: str | None = None, *, as_broker: bool = False
 ) -> SettingsRead:
     """Read the settings of a dynamic configuration. Errors: as `read_settings`."""
-    return _as_dynamic(read_settings(file, release, as_broker=as_broker))
+    return _marked_as_dynamic(read_settings(file, release, as_broker=as_broker))
 
 
-def _as_dynamic(found: SettingsRead) -> SettingsRead:
+def _marked_as_dynamic(settings: SettingsRead) -> SettingsRead:
     """Return settings whose places say that the settings are dynamic."""
-    places = {name: f"{place}{DYNAMIC}" for name, place in found.places.items()}
-    unreadable = tuple(replace(one, place=f"{one.place}{DYNAMIC}") for one in found.unreadable)
-    reread = partial(_dynamic_by, found)
-    return replace(found, places=places, unreadable=unreadable, reread=reread)
+    places = {name: f"{place}{DYNAMIC}" for name, place in settings.places.items()}
+    unreadable = tuple(replace(one, place=f"{one.place}{DYNAMIC}") for one in settings.unreadable)
+    reread = partial(_read_dynamic_as, settings)
+    return replace(settings, places=places, unreadable=unreadable, reread=reread)
 
 
-def _dynamic_by(found: SettingsRead, version: str) -> SettingsRead:
-    return _as_dynamic(found.read_by(version))
+def _read_dynamic_as(settings: SettingsRead, version: str) -> SettingsRead:
+    return _marked_as_dynamic(settings.read_by(version))
 
 
 def read_written_settings(
     place: str, written: Mapping[str, Any], release: str | None, *, as_broker: bool = False
 ) -> SettingsRead:
     """Read settings from the JSON of a running broker's configuration. Errors: `BadSetting`."""
-    return _as_read(tuple(_of_object(place, written)), release, as_broker=as_broker)
+    return _settings_read(tuple(_entries_of_object(place, written)), release, as_broker=as_broker)
 
 
 def _entries(
@@ -179,7 +179,7 @@ def _entries(
     The format is detected.
     """
     marked, text = text.startswith(BYTE_ORDER_MARK), text.removeprefix(BYTE_ORDER_MARK)
-    _refuse_program(file, text)
+    _reject_program(file, text)
     plain = not text.lstrip().startswith("{") and not LOGGED.search(text)
     if plain and is_yaml(file, text):
         try:
@@ -194,11 +194,11 @@ def _entries(
     simple = _simple_entries(file, text)
     if simple is not None:
         return simple, (), ()
-    entries, off = _of_conf(file, text, marked)
+    entries, off = _entries_of_conf(file, text, marked)
     return entries, (), off
 
 
-def _refuse_program(file: Path, text: str) -> None:
+def _reject_program(file: Path, text: str) -> None:
     """Raise `BadSetting` for Terraform files, and for scripts whose commands write settings."""
     lines = text.splitlines()
     program = file.suffix in (*TERRAFORM_FILES, *SCRIPTS)
@@ -225,19 +225,19 @@ def _refuse_program(file: Path, text: str) -> None:
 def _simple_entries(file: Path, text: str) -> Iterator[Entry] | None:
     """Return the settings of JSON, of a log or of an environment file; None for other files."""
     if text.lstrip().startswith("{"):  # A broker.conf never begins with a brace.
-        return _of_json(file, text)
+        return _entries_of_json(file, text)
     if LOGGED.search(text):
         return (
             one
             for number, line in enumerate(text.splitlines(), 1)
-            for one in _of_line(f"{file}:{number}", line)
+            for one in _entries_of_line(f"{file}:{number}", line)
         )
     if file.suffix == ".env" or re.search(rf"^\s*(export\s+)?{PREFIX}", text, re.MULTILINE):
-        return _of_environment(file, text)
+        return _entries_of_environment(file, text)
     return None
 
 
-def _of_conf(file: Path, text: str, marked: bool) -> tuple[list[Entry], tuple[Unused, ...]]:
+def _entries_of_conf(file: Path, text: str, marked: bool) -> tuple[list[Entry], tuple[Unused, ...]]:
     """Return the settings of a broker.conf, and the setting that a byte order mark makes unusable.
 
     Pulsar reads the mark as a part of the first setting's name.
@@ -250,15 +250,15 @@ def _of_conf(file: Path, text: str, marked: bool) -> tuple[list[Entry], tuple[Un
 
 def read_logged_line(place: str, line: str) -> Mapping[str, Any]:
     """Return the settings in a log line; empty unless the line prints a whole configuration."""
-    return read_entries(_of_line(place, line)).values if LOGGED.search(line) else {}
+    return read_entries(_entries_of_line(place, line)).values if LOGGED.search(line) else {}
 
 
-def _of_line(place: str, line: str) -> Iterator[Entry]:
+def _entries_of_line(place: str, line: str) -> Iterator[Entry]:
     for found in LOGGED_SETTING.finditer(line):
         yield Entry(place, found[1], plain_java_value(found[2].strip()))
 
 
-def _of_json(file: Path, text: str) -> Iterator[Entry]:
+def _entries_of_json(file: Path, text: str) -> Iterator[Entry]:
     """Yield the settings in the JSON that a running broker returns."""
     try:
         written = parse_line(text.encode())
@@ -267,10 +267,10 @@ def _of_json(file: Path, text: str) -> Iterator[Entry]:
         raise BadSetting(f"{file}: it {error}{template}") from None
     if isinstance(written, dict) and written.keys() & REPORT_FIELDS:
         raise BadSetting(f"{file}: it is a load report, and has no settings; {FORMS}")
-    return _of_object(str(file), written)
+    return _entries_of_object(str(file), written)
 
 
-def _of_object(place: str, written: Mapping[str, Any]) -> Iterator[Entry]:
+def _entries_of_object(place: str, written: Mapping[str, Any]) -> Iterator[Entry]:
     for name, value in written.items():
         if isinstance(value, str | int | float | None):
             yield Entry(place, name, plain_java_value(conf_text(value)))
@@ -292,19 +292,19 @@ def plain_java_value(text: str) -> str:
     return text[1:-1].replace(", ", ",") if text.startswith("[") else text
 
 
-def _of_environment(file: Path, text: str) -> Iterator[Entry]:
+def _entries_of_environment(file: Path, text: str) -> Iterator[Entry]:
     """Yield the settings of an environment file; variables with Pulsar's prefix come last."""
     found = []
     for number, line in enumerate(text.splitlines(), 1):
         name, equals, value = line.strip().removeprefix("export ").partition("=")
         if equals and not COMMENT.match(line):
             found.append((f"{file}:{number}", name.strip(), _strip_quotes(value.strip())))
-    return _variables(found)
+    return _entries_of_variables(found)
 
 
-def _variables(found: list[tuple[str, str, str]]) -> Iterator[Entry]:
+def _entries_of_variables(variables: list[tuple[str, str, str]]) -> Iterator[Entry]:
     """Yield variables as settings; variables with the prefix come last, as in Pulsar's images."""
-    for place, name, value in sorted(found, key=lambda one: one[1].startswith(PREFIX)):
+    for place, name, value in sorted(variables, key=lambda one: one[1].startswith(PREFIX)):
         yield Entry(place, name.removeprefix(PREFIX), value, not name.startswith(PREFIX))
 
 
@@ -322,7 +322,7 @@ def files_in_force(
     """
     given = {"profile": args.profile, "release": args.release, "reported": [reported]}
     version = version_for_settings(args.conf, **given) or None
-    return _readable(read_in_force(args.conf, args.dynamic, version, as_broker=released))
+    return _checked_as_readable(read_in_force(args.conf, args.dynamic, version, as_broker=released))
 
 
 def settings_of_cluster(
@@ -348,10 +348,12 @@ def settings_of_cluster(
     if not runtime:
         return None
     place = f"{place}, runtime configuration"
-    return _readable(read_written_settings(place, runtime, version or None, as_broker=released))
+    return _checked_as_readable(
+        read_written_settings(place, runtime, version or None, as_broker=released)
+    )
 
 
-def _readable(read: SettingsRead | None) -> SettingsRead | None:
+def _checked_as_readable(read: SettingsRead | None) -> SettingsRead | None:
     """Return `read` unchanged. Errors: `BadSetting` if one of its settings cannot be read."""
     for one in read.unreadable if read else ():
         raise BadSetting(f"{one.place}: {one.name}={one.why}")

@@ -152,7 +152,7 @@ class Snapshot:
     def latest_statistics(self) -> dict[str, Json]:
         """The latest statistics of each bundle without bundle data, in the form of one sample."""
         return {
-            name: {frame: _one_sample(stats, window) for frame, window in WINDOWS.items()}
+            name: {frame: _as_one_sample(stats, window) for frame, window in WINDOWS.items()}
             for broker in self.brokers.values()
             for name, stats in broker.get("lastStats", {}).items()
             if name not in self.data
@@ -179,7 +179,7 @@ class Snapshot:
         yield from self._old_reports()
         sampled = [name for name in self.owned if name in self.latest_statistics]
         if sampled:
-            yield f"no bundle data of {_counted(sampled)}: the latest rates count as one sample"
+            yield f"no bundle data of {_bundle_text(sampled)}: the latest rates count as one sample"
         if not self.owned and any(one.report is None for one in self.reported.values()):
             absent = "the metrics name no bundles, so the case has no traffic"
             if self.manager == EXTENSIBLE:
@@ -189,7 +189,7 @@ class Snapshot:
             else:
                 yield f"{absent}: set {EXPOSED}=true"
         if unknown := [name for name in self.owned if name not in self.bundles]:
-            known = f"there are neither bundle data nor latest rates of {_counted(unknown)}"
+            known = f"there are neither bundle data nor latest rates of {_bundle_text(unknown)}"
             yield f"{known}: 50 msg/s and 50 KB/s each way are assumed (DATA-04, DATA-05)"
 
     def _old_reports(self) -> Iterator[str]:
@@ -229,12 +229,12 @@ class Snapshot:
         return sorted({*self.data} - {*self.owned})
 
 
-def _one_sample(stats: Json, window: int) -> Json:
+def _as_one_sample(stats: Json, window: int) -> Json:
     rates = {name: stats[name] for name in RATE_FIELDS if name in stats}
     return {**rates, "numSamples": 1, "maxSamples": window}
 
 
-def _counted(bundles: list[str]) -> str:
+def _bundle_text(bundles: list[str]) -> str:
     return bundles[0] if len(bundles) == 1 else f"{len(bundles)} bundles"
 
 

@@ -82,7 +82,7 @@ def topic_namespace(topic: str) -> str:
     return "/".join(topic.partition(DOMAIN)[2].split("/", 3)[:-1])
 
 
-def _counted_once(topics: list[str], file: Path) -> tuple[list[str], list[str]]:
+def _without_duplicates(topics: list[str], file: Path) -> tuple[list[str], list[str]]:
     """Return the topics that brokers serve, without duplicates, and notes on topics left out."""
     notes = []
     repeated = [name for name, times in Counter(topics).items() if times > 1]
@@ -112,7 +112,7 @@ def topics_question(
     assigner = snapshot.settings.get(ASSIGNER) or usual
     if assigner != usual:
         raise BadSnapshot(f"{file}: {ASSIGNER} is {assigner}, whose decisions are not known")
-    topics, notes = _counted_once(read_topics(file), file)
+    topics, notes = _without_duplicates(read_topics(file), file)
     spaces = list(dict.fromkeys(map(topic_namespace, topics)))
     if len(spaces) > 1:
         raise BadSnapshot(
@@ -127,11 +127,14 @@ def topics_question(
         ]
         for broker, one in snapshot.brokers.items()
     }
-    case = {"boundaries": _boundaries(spaces[0], [*chain(*owned.values())]), "topics": topics}
+    case = {
+        "boundaries": _boundaries_from_ranges(spaces[0], [*chain(*owned.values())]),
+        "topics": topics,
+    }
     return Trial.of(LOCATE.id, case), owned, notes
 
 
-def _boundaries(namespace: str, ranges: Sequence[str]) -> list[str]:
+def _boundaries_from_ranges(namespace: str, ranges: Sequence[str]) -> list[str]:
     """Return a namespace's boundaries, given its owned ranges; each gap counts as one bundle."""
     if not ranges:
         raise BadSnapshot(f"no broker owns a bundle of {namespace}")

@@ -111,9 +111,9 @@ class _ReleasePairs:
         """Start two releases, and return a comparison of them. Errors: `AdapterError`."""
         for version in [one for one in self._open if one not in (older, newer)]:
             self._open.pop(version).close()
-        return Comparison(Pair(*map(self._subject, (older, newer))), self._work.show)
+        return Comparison(Pair(*map(self._running_release, (older, newer))), self._work.show)
 
-    def _subject(self, version: str) -> JudgedImplementation:
+    def _running_release(self, version: str) -> JudgedImplementation:
         if version not in self._open:
             self._work.show(f"starting {version}")
             self._open[version] = Implementation(
@@ -127,15 +127,15 @@ class _ReleasePairs:
             one.close()
 
 
-def _versions(given: Sequence[str], every: bool) -> list[str]:
+def _versions(versions: Sequence[str], compare_all: bool) -> list[str]:
     """Return the releases to compare. Errors: `BadPlan`, `specs.UnknownName`."""
-    if every:
-        if given:
+    if compare_all:
+        if versions:
             raise BadPlan(
-                f"--all compares all releases; it cannot be combined with {' '.join(given)}"
+                f"--all compares all releases; it cannot be combined with {' '.join(versions)}"
             )
         return list(releases())
-    named = list(map(_release, given))
+    named = list(map(_release, versions))
     if len(named) != 2:
         raise BadPlan(f"name two releases, or --all; choose from {', '.join(releases())}")
     if named[0] == named[1]:

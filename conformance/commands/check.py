@@ -54,7 +54,7 @@ class ProtocolResults:
         try:
             wrong = check()
         except AdapterError as error:
-            wrong = _indented(error)
+            wrong = _indented_message(error)
         if wrong:
             self.bad(f"{title}: {wrong}")
         else:
@@ -76,7 +76,7 @@ def check_adapter(
         title = "says hello in protocol 1" if error.phase == "hello" else "starts"
         if error.phase == "hello":
             found.good("starts")
-        found.bad(f"{title}: {_indented(error)}")
+        found.bad(f"{title}: {_indented_message(error)}")
         return found
     with connection:
         found.good("starts")
@@ -98,7 +98,7 @@ def check_adapter(
     return found
 
 
-def _indented(error: AdapterError) -> str:
+def _indented_message(error: AdapterError) -> str:
     """Return an error's message without adapter and phase, its further lines indented."""
     text = str(error).removeprefix(f"{error.adapter}: ").removeprefix(f"{error.phase}: ")
     return text.replace("\n", "\n      ")
@@ -117,45 +117,45 @@ def _known_operations(connection: Connection) -> list[str]:
     return [name for name in OPERATIONS if name in connection.hello.operations]
 
 
-def _check_operations(found: ProtocolResults, connection: Connection) -> None:
+def _check_operations(results: ProtocolResults, connection: Connection) -> None:
     """Check that the operations in the hello message exist and that there is at least one."""
     offered = connection.hello.operations
     for name in offered:
         if name not in OPERATIONS:
             near = get_close_matches(name, OPERATIONS, n=1)
             meant = f"; did you mean {near[0]}?" if near else ""
-            found.bad(f"names operations that exist: there is no {name}{meant}")
+            results.bad(f"names operations that exist: there is no {name}{meant}")
     asked = _known_operations(connection)
     if not asked:
         known = ", ".join(OPERATIONS)
-        found.bad(f"names an operation that can be asked: it offers none of {known}")
+        results.bad(f"names an operation that can be asked: it offers none of {known}")
     elif set(offered) <= set(OPERATIONS):
-        found.good(f"names operations that exist: {', '.join(asked)}")
+        results.good(f"names operations that exist: {', '.join(asked)}")
 
 
 def _check_declared_readings(
-    found: ProtocolResults, connection: Connection, profile: str, given: Mapping[str, str]
+    results: ProtocolResults, connection: Connection, profile: str, pinned: Mapping[str, str]
 ) -> None:
     """Check the declared readings; note unused ones and undocumented strategies."""
     hello = connection.hello
     try:
         load().check_readings(hello.readings)
     except UnknownName as error:
-        found.bad(f"declares readings that exist: {error}")
+        results.bad(f"declares readings that exist: {error}")
     else:
-        for unused in load().unused_readings(profile, hello.readings, given):
-            found.note(f"by {profile}, declares {unused}")
+        for unused in load().unused_readings(profile, hello.readings, pinned):
+            results.note(f"by {profile}, declares {unused}")
     sheds = [name for name in hello.operations if name.startswith("shed.")]
     if hello.strategies == () and sheds:
         missing = 'but names no strategy, such as "OverloadShedder", in strategies'
-        found.note(f"offers {', '.join(sheds)}, {missing}: no rule about shedding will be judged")
+        results.note(f"offers {', '.join(sheds)}, {missing}: no rule about shedding will be judged")
     for strategy in hello.strategies or ():
         name = strategy.rpartition(".")[2]
         if name not in (documented := {**STRATEGIES, **NEWER_STRATEGIES}):
             near = get_close_matches(name, documented, n=1, cutoff=0.75)
             meant = f"; did you mean {near[0]}?" if near else ""
             judged = "which no document mentions: it is judged only by rules for every strategy"
-            found.note(f"offers {strategy}, {judged}{meant}")
+            results.note(f"offers {strategy}, {judged}{meant}")
 
 
 def _check_one_case(connection: Connection, operation: str) -> str:
@@ -163,7 +163,7 @@ def _check_one_case(connection: Connection, operation: str) -> str:
     return f"it failed on a legal case: {answer['failed']}" if "failed" in answer else ""
 
 
-def _check_batches(found: ProtocolResults, connection: Connection, operations: list[str]) -> None:
+def _check_batches(results: ProtocolResults, connection: Connection, operations: list[str]) -> None:
     """Check that a batch is answered completely and in order.
 
     The batch consists of the examples of one operation: the quick operation with the most examples
@@ -173,9 +173,9 @@ def _check_batches(found: ProtocolResults, connection: Connection, operations: l
     operation = max(quick, key=lambda name: len(_cases(connection, name)))
     cases = _cases(connection, operation)
     title = f"answers a batch in order ({counted(len(cases), 'case')} of {operation})"
-    found.attempt(title, connection, partial(_check_order, connection, operation, cases))
+    results.attempt(title, connection, partial(_check_order, connection, operation, cases))
     equal = partial(_check_equal_cases, connection, operation, cases[0])
-    found.attempt("answers each of several equal cases", connection, equal)
+    results.attempt("answers each of several equal cases", connection, equal)
 
 
 def _check_equal_cases(connection: Connection, operation: str, case: JSON) -> str:

@@ -21,8 +21,8 @@ def run(args: argparse.Namespace) -> int:
     from pulsar_conformance.conformance.commands.main import COMMANDS, whole_parser
 
     parser = whole_parser(*COMMANDS)
-    words = _words()
-    for action in _actions(parser):
+    words = _completion_values()
+    for action in _all_arguments(parser):
         named = action.metavar
         if named in FILES:
             action.complete = shtab.FILE  # type: ignore[attr-defined]  # shtab reads it there
@@ -34,7 +34,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _words() -> Mapping[object, list[str]]:
+def _completion_values() -> Mapping[object, list[str]]:
     """Return the values with which the shell completes each placeholder."""
     from pulsar_conformance import specs
     from pulsar_conformance.adapters.names import NAME_FORMS
@@ -55,10 +55,10 @@ def _words() -> Mapping[object, list[str]]:
     }
 
 
-def _actions(parser: argparse.ArgumentParser) -> Iterable[argparse.Action]:
+def _all_arguments(parser: argparse.ArgumentParser) -> Iterable[argparse.Action]:
     """Yield all arguments of a parser and its subparsers."""
     for action in parser._actions:
         yield action
         if isinstance(action, argparse._SubParsersAction):
             for inner in action.choices.values():
-                yield from _actions(inner)
+                yield from _all_arguments(inner)

@@ -306,9 +306,9 @@ def _cluster_lines(args: argparse.Namespace, focus: Focus) -> Generator[str, Non
     return answered
 
 
-def _with_running_strategy(trial: Trial, found: MadeCase) -> Trial:
+def _with_running_strategy(trial: Trial, made: MadeCase) -> Trial:
     """Return a trial with the shedding strategy that runs, even if another one is configured."""
-    runs = found.running
+    runs = made.running
     if runs is None or (runs.manager, runs.culprit) != (MODULAR, STRATEGY):
         return trial
     return with_settings(trial, {STRATEGY: runs.shedding}) if SHED.id in trial.operations else trial

@@ -50,10 +50,10 @@ def _rules_arguments(parser: argparse.ArgumentParser) -> None:
     add_profile(parser, "list only the rules of these documents or of this release", default=None)
 
 
-def _rules(args: argparse.Namespace) -> Iterator[str]:
+def _rule_list_lines(args: argparse.Namespace) -> Iterator[str]:
     """Yield a line per rule."""
     known = specs.load()
-    matching = {rule.id for pattern in args.pattern for rule in _found(known, pattern)}
+    matching = {rule.id for pattern in args.pattern for rule in _rules_found(known, pattern)}
     judged = known.rules_of(args.profile) if args.profile else known.rules.values()
     rows = [
         (rule.id, rule.word, rule.title)
@@ -64,7 +64,7 @@ def _rules(args: argparse.Namespace) -> Iterator[str]:
     yield counted(len(rows), "rule")
 
 
-def _found(known: Specs, pattern: str) -> Sequence[Rule]:
+def _rules_found(known: Specs, pattern: str) -> Sequence[Rule]:
     """Return the rules with matching IDs or, if there are none, the rules whose text has the word.
 
     Errors: `UnknownName` if no rule has the word, either.
@@ -90,7 +90,7 @@ def _rule_arguments(parser: argparse.ArgumentParser) -> None:
     add_profile(parser, "show the sources in these documents", default=None)
 
 
-def _rule(args: argparse.Namespace) -> Iterator[str]:
+def _rule_lines(args: argparse.Namespace) -> Iterator[str]:
     """Yield a rule's statement, sources and conditions."""
     known = specs.load()
     if set(args.id) & set("*?["):
@@ -122,7 +122,7 @@ def _labelled_properties(
     if profile and rule.sources and not own:
         yield "", f"no document of {profile} states it; earlier documents do:"
     for source in own or rule.sources:
-        yield "source", _place(source)
+        yield "source", _place_text(source)
         yield "", known.documents[source.document].url
     yield "seen", rule.why or ""
     yield "judged by" if rule.judged_by else "untestable", rule.untestable or ""
@@ -187,7 +187,7 @@ def _known_to_break(rule: str, texts: Mapping[str, str]) -> Iterator[str]:
             yield name
 
 
-def _place(source: Source) -> str:
+def _place_text(source: Source) -> str:
     """Format a source as document, section and sentence numbers."""
     section = f" § {source.section}" if source.section else ""
     several = "sentences" if len(source.sentences) > 1 else "sentence"
@@ -198,7 +198,7 @@ def _no_arguments(_parser: argparse.ArgumentParser) -> None:
     pass
 
 
-def _profiles(_args: argparse.Namespace) -> Iterator[str]:
+def _profile_lines(_args: argparse.Namespace) -> Iterator[str]:
     """Yield each profile with its title and the number of its rules that can be tested."""
     known = specs.load()
     rows = []
@@ -223,7 +223,7 @@ def _readings_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _readings(args: argparse.Namespace) -> Iterator[str]:
+def _reading_lines(args: argparse.Namespace) -> Iterator[str]:
     """Yield each reading with its alternatives, marked for one or for several profiles."""
     known = specs.load()
     profiles = list(dict.fromkeys(args.profiles or [DEFAULT_PROFILE]))
@@ -271,11 +271,11 @@ def _meaning_of_marks(profiles: Sequence[str]) -> Iterator[str]:
     yield from paragraph("repeat --judge-by PROFILE to compare profiles")
 
 
-def _mark(known: Specs, profile: str, reading: str, one: Alternative) -> str:
+def _mark(known: Specs, profile: str, reading: str, alternative: Alternative) -> str:
     """Return the mark of an alternative: `*` if the profile's own, `-` if not allowed."""
-    if one.value == known.default_readings(profile)[reading]:
+    if alternative.value == known.default_readings(profile)[reading]:
         return "*"
-    return "-" if known.why_closed(profile, reading, one.value) else " "
+    return "-" if known.why_closed(profile, reading, alternative.value) else " "
 
 
 def _schema_arguments(parser: argparse.ArgumentParser) -> None:
@@ -294,22 +294,22 @@ def _schema_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _schema(args: argparse.Namespace) -> Iterator[str]:
+def _schema_lines(args: argparse.Namespace) -> Iterator[str]:
     """Yield the JSON Schema of an operation's case and answer, or the list of schemas."""
     known = (*specs.operations(), *SHARED_SCHEMAS)
     name = args.operation
     if name is None:
-        yield from columns([(one, specs.schema(_file(one))["title"]) for one in known])
+        yield from columns([(one, specs.schema(_schema_file(one))["title"]) for one in known])
         return
     if name not in known:
         raise UnknownName(name, "schema of the protocol", known)
     if args.example:
-        yield from _example(name)
+        yield from _example_lines(name)
     else:
-        yield json.dumps(specs.schema(_file(name)), indent=2, ensure_ascii=False)
+        yield json.dumps(specs.schema(_schema_file(name)), indent=2, ensure_ascii=False)
 
 
-def _example(name: str) -> Iterator[str]:
+def _example_lines(name: str) -> Iterator[str]:
     """Yield an operation's example question; print the model's answer to standard error."""
     from pulsar_conformance.reference import Model
     from pulsar_conformance.reports.site.shapes import example_case, format_json
@@ -322,7 +322,7 @@ def _example(name: str) -> Iterator[str]:
     print(f"answer: {json.dumps(answer, ensure_ascii=False)}", file=sys.stderr)
 
 
-def _file(name: str) -> str:
+def _schema_file(name: str) -> str:
     return name if name in SHARED_SCHEMAS else f"operations/{name}"
 
 
@@ -345,7 +345,7 @@ def setting_lines(args: argparse.Namespace) -> Iterator[str]:
             yield from paragraph(setting.meaning, 2)
             facts = (
                 ("  takes", _format_type(setting)),
-                ("  default", _default(name, defaults)),
+                ("  default", _default_text(name, defaults)),
                 *_describe_annotations(annotated, documents),
             )
             yield from columns(facts)
@@ -379,7 +379,7 @@ def _format_type(setting: Setting) -> str:
     return ", ".join(filter(None, said))
 
 
-def _default(name: str, defaults: dict[str, JSON]) -> str:
+def _default_text(name: str, defaults: dict[str, JSON]) -> str:
     """Format a setting's default as in broker.conf: the profile's or, without one, Pulsar's own."""
     if name in defaults:
         return written_value(defaults[name])
@@ -390,8 +390,8 @@ def _default(name: str, defaults: dict[str, JSON]) -> str:
     return f"none is documented; in released Pulsar, {', then '.join(filter(None, values))}"
 
 
-RULES = LookUp(_rules_arguments, _rules)
-RULE = LookUp(_rule_arguments, _rule)
-PROFILES = LookUp(_no_arguments, _profiles)
-READINGS = LookUp(_readings_arguments, _readings)
-SCHEMA = LookUp(_schema_arguments, _schema)
+RULES = LookUp(_rules_arguments, _rule_list_lines)
+RULE = LookUp(_rule_arguments, _rule_lines)
+PROFILES = LookUp(_no_arguments, _profile_lines)
+READINGS = LookUp(_readings_arguments, _reading_lines)
+SCHEMA = LookUp(_schema_arguments, _schema_lines)

@@ -273,7 +273,7 @@ def whole_parser(*loaded: str) -> Parser:
     for name, command in COMMANDS.items():
         added = commands.add_parser(name, help=command.purpose)
         if name in loaded:
-            _complete(added, name)
+            _add_arguments_and_help(added, name)
     return parser
 
 
@@ -286,10 +286,10 @@ def module_of(name: str) -> Any:
 
 def parser_of(name: str) -> Parser:
     """Return the parser of one command."""
-    return _complete(Parser(f"{PACKAGE} {name}"), name)
+    return _add_arguments_and_help(Parser(f"{PACKAGE} {name}"), name)
 
 
-def _complete(parser: Parser, name: str) -> Parser:
+def _add_arguments_and_help(parser: Parser, name: str) -> Parser:
     """Add a command's arguments, description and examples to its parser."""
     command, module = COMMANDS[name], module_of(name)
     parser.description = "\n".join(paragraph(as_sentence(command.purpose)))

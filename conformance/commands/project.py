@@ -16,32 +16,32 @@ the kind of value that the key takes.
 """
 
 
-def _text(value: Any) -> Iterator[str]:
+def _text_option(value: Any) -> Iterator[str]:
     if not isinstance(value, str) or not value:
         raise ValueError("a string")
     yield value
 
 
-def _texts(value: Any) -> Iterator[str]:
+def _text_options(value: Any) -> Iterator[str]:
     values = value if isinstance(value, list) and value else [value]
     if not all(isinstance(one, str) and one for one in values):
         raise ValueError("a string, or a list of strings")
     yield from values
 
 
-def _integer(value: Any) -> Iterator[str]:
+def _integer_option(value: Any) -> Iterator[str]:
     if not isinstance(value, int) or isinstance(value, bool):
         raise ValueError("a whole number")
     yield str(value)
 
 
-def _number(value: Any) -> Iterator[str]:
+def _number_option(value: Any) -> Iterator[str]:
     if not isinstance(value, int | float) or isinstance(value, bool):
         raise ValueError("a number")
     yield str(value)
 
 
-def _table(value: Any) -> Iterator[str]:
+def _table_options(value: Any) -> Iterator[str]:
     plain = (str, int, float)
     if not isinstance(value, dict) or not all(isinstance(one, plain) for one in value.values()):
         raise ValueError("a table of names and values")
@@ -51,19 +51,19 @@ def _table(value: Any) -> Iterator[str]:
 
 RUN, REPORT = ("run",), ("report", "make")
 KEYS: Mapping[str, tuple[OptionValues, Mapping[Sequence[str], str]]] = {
-    "adapter": (_texts, {RUN: "--adapter"}),
-    "judge-by": (_texts, {RUN: "--judge-by"}),
-    "rules": (_texts, {RUN: "--rules"}),
-    "settings": (_table, {RUN: "--setting"}),
-    "readings": (_table, {RUN: "--reading"}),
-    "known-deviations": (_text, {RUN: "--known-deviations", REPORT: "--known-deviations"}),
-    "examples": (_integer, {RUN: "--examples"}),
-    "seed": (_integer, {RUN: "--seed"}),
-    "time-limit": (_number, {RUN: "--time-limit"}),
-    "out": (_text, {RUN: "--out", REPORT: "--out"}),
-    "project": (_text, {REPORT: "--project"}),
-    "contact": (_text, {REPORT: "--contact"}),
-    "url": (_text, {REPORT: "--url"}),
+    "adapter": (_text_options, {RUN: "--adapter"}),
+    "judge-by": (_text_options, {RUN: "--judge-by"}),
+    "rules": (_text_options, {RUN: "--rules"}),
+    "settings": (_table_options, {RUN: "--setting"}),
+    "readings": (_table_options, {RUN: "--reading"}),
+    "known-deviations": (_text_option, {RUN: "--known-deviations", REPORT: "--known-deviations"}),
+    "examples": (_integer_option, {RUN: "--examples"}),
+    "seed": (_integer_option, {RUN: "--seed"}),
+    "time-limit": (_number_option, {RUN: "--time-limit"}),
+    "out": (_text_option, {RUN: "--out", REPORT: "--out"}),
+    "project": (_text_option, {REPORT: "--project"}),
+    "contact": (_text_option, {REPORT: "--contact"}),
+    "url": (_text_option, {REPORT: "--url"}),
 }
 """For each key: the function that parses its value and, by command, the option that it sets."""
 
@@ -123,14 +123,14 @@ def _is_superseded(option: str, words: Sequence[str]) -> bool:
     only adapters that take no settings.
     """
     flag = option.partition("=")[0]
-    if _names(flag, words):
+    if _contain_option(flag, words):
         return True
     adapters = any(word.partition("=")[2].startswith(TAKES_SETTINGS) for word in words)
     adapters = adapters or any(word.startswith(TAKES_SETTINGS) for word in words)
-    return flag == "--setting" and _names("--adapter", words) and not adapters
+    return flag == "--setting" and _contain_option("--adapter", words) and not adapters
 
 
-def _names(flag: str, words: Sequence[str]) -> bool:
+def _contain_option(flag: str, words: Sequence[str]) -> bool:
     """True if command-line words contain an option or an abbreviation of it."""
     flags = [word.partition("=")[0] for word in words if len(word) > len("--")]
     return any(name.startswith(one) for name in (flag, *ALIASES.get(flag, ())) for one in flags)

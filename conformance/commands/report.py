@@ -82,7 +82,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="the known-deviations file of the run, if it had one",
     )
-    make.add_argument("--date", type=_day, metavar="DAY", help="the day of the run (today)")
+    make.add_argument("--date", type=_parse_day, metavar="DAY", help="the day of the run (today)")
     make.add_argument(
         "--to", type=Path, default=Path(), metavar="DIR", help="the folder to write to"
     )
@@ -125,7 +125,7 @@ def _add_subcommand(subcommands: Any, name: str, purpose: str) -> argparse.Argum
     return made
 
 
-def _day(text: str) -> str:
+def _parse_day(text: str) -> str:
     try:
         return date.fromisoformat(text).isoformat()
     except ValueError:

@@ -103,7 +103,7 @@ def _explain_file(file: str, args: argparse.Namespace) -> int:
     else:
         print("\n".join(_explanation(found, args, assumed=assumed)))
     unusable = (found.unreadable, found.misread, found.still_unknown())
-    return int(any((found.without_effect(), *unusable, _odd(found))))
+    return int(any((found.without_effect(), *unusable, _odd_values(found))))
 
 
 def _read_file(file: str, args: argparse.Namespace, release: str) -> SettingsRead:
@@ -125,7 +125,7 @@ def _in_force(found: SettingsRead) -> dict[str, tuple[Any, Any]]:
     }
 
 
-def _odd(found: SettingsRead) -> dict[str, str]:
+def _odd_values(found: SettingsRead) -> dict[str, str]:
     """Return the settings in force whose values are probably mistakes, each with the reason."""
     from pulsar_conformance.conformance.cases.setting_types import why_odd_value
 
@@ -141,7 +141,7 @@ def _odd_sections(found: SettingsRead, short_value: Callable[[Any], str]) -> Ite
         rows = [
             f"{found.newer_names.get(name, name)} = {short_value(found.values[name])} "
             f"({found.places[name]}): {why}"
-            for name, why in _odd(found).items()
+            for name, why in _odd_values(found).items()
             if isinstance(found.values[name], str) is fails
         ]
         if rows:
@@ -290,8 +290,8 @@ def _sections(found: SettingsRead, to: str | None, every: bool) -> Iterator[Sect
         yield f"not listed: {counted(found.others, 'setting')} outside load balancing", []
 
 
-def _rows(some: Iterable[Unused]) -> list[str]:
-    return [f"{one.name} ({one.place}): {one.why}" for one in some]
+def _rows(unused: Iterable[Unused]) -> list[str]:
+    return [f"{one.name} ({one.place}): {one.why}" for one in unused]
 
 
 def _release_notes(found: SettingsRead, *, assumed: bool) -> Iterator[str]:
@@ -365,7 +365,7 @@ def _as_json(found: SettingsRead, to: str | None, *, assumed: bool) -> dict[str,
         version_to_compare,
     )
 
-    later, odd = later_releases(found, to), _odd(found)
+    later, odd = later_releases(found, to), _odd_values(found)
     remarks = {
         name: [*filter(None, [odd.get(name), _remark(found, name)])] for name in found.values
     }

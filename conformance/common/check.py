@@ -105,11 +105,11 @@ class Expect:
 
 
 def told_apart(
-    one: Fraction, other: Fraction, shown: Callable[[Fraction, int], str]
+    first: Fraction, second: Fraction, shown: Callable[[Fraction, int], str]
 ) -> tuple[str, str]:
     """Format two numbers with enough decimal places to distinguish them."""
-    places = places_apart(one, other, shown)
-    return shown(one, places), shown(other, places)
+    places = places_apart(first, second, shown)
+    return shown(first, places), shown(second, places)
 
 
 def readable(value: object) -> str:

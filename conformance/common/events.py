@@ -161,11 +161,11 @@ class Verdict:
         fields = {name: value for name, value in line.items() if name != "kind"}
         failure = fields.pop("failure")
         if failure is not None:
-            failure = Failure(**{name: _hashable(value) for name, value in failure.items()})
+            failure = Failure(**{name: _as_hashable(value) for name, value in failure.items()})
         return cls(**fields, failure=failure)
 
 
-def _hashable(value: Any) -> Any:
+def _as_hashable(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 

@@ -75,7 +75,7 @@ def image_tags(file: Path | None) -> tuple[ImageTag, ...]:
         if not is_yaml(file, text):
             return ()
         for document in yaml.compose_all(text, yaml.SafeLoader):
-            found += _tags(document, ANY, f"{file}:")
+            found += _image_tags_in(document, ANY, f"{file}:")
     except (OSError, UnicodeDecodeError, yaml.YAMLError, RecursionError):
         return ()
     best = min((rank for rank, _ in found), default=ANY)
@@ -87,13 +87,15 @@ def image_tags(file: Path | None) -> tuple[ImageTag, ...]:
     return tuple(list(each.values())[::-1])
 
 
-def _tags(node: Any, rank: int, file: str, own: bool = False) -> Iterator[tuple[int, ImageTag]]:
+def _image_tags_in(
+    node: Any, rank: int, file: str, of_operator: bool = False
+) -> Iterator[tuple[int, ImageTag]]:
     """Yield each image in a YAML node and its children, with the rank of its component.
 
-    `own` is true inside a resource of an operator for Pulsar.
+    `of_operator` is true inside a resource of an operator for Pulsar.
     """
     for item in items_of(node):
-        yield from _tags(item, rank, file, own)
+        yield from _image_tags_in(item, rank, file, of_operator)
     known = children(node)
     kind, name = scalar(known.get("kind")), scalar(children(known.get("metadata")).get("name"))
     if (
@@ -102,23 +104,25 @@ def _tags(node: Any, rank: int, file: str, own: bool = False) -> Iterator[tuple[
         and (names_other_component(kind) or names_other_component(name))
     ):
         rank = OTHER
-    own = own or ("metadata" in known and kind.startswith("Pulsar"))
-    yield from ((rank, one) for one in _own_tags(known, rank == BROKER or own, file))
+    of_operator = of_operator or ("metadata" in known and kind.startswith("Pulsar"))
+    yield from ((rank, one) for one in _own_tags(known, rank == BROKER or of_operator, file))
     for key, child in entries_of(node):
         name = plain_key(key.value)
         if name == "services":
             for service, one in entries_of(child):
-                yield from _tags(one, _rank_of_service(service.value, children(one)), file)
+                yield from _image_tags_in(one, _rank_of_service(service.value, children(one)), file)
         elif name == "containers":
             for one in containers_of_brokers(items_of(child)):
-                yield from _tags(one, BROKER if _is_named_broker(one) else rank, file)
+                yield from _image_tags_in(one, BROKER if _is_named_broker(one) else rank, file)
         elif name == "helm":
             for one in helm_values(child):
-                yield from _tags(one, rank, file)
+                yield from _image_tags_in(one, rank, file)
         elif name in LEFT_OUT:
-            yield from _tags(child, OTHER, file)
+            yield from _image_tags_in(child, OTHER, file)
         else:
-            yield from _tags(child, BROKER if name in ("broker", "brokers") else rank, file, own)
+            yield from _image_tags_in(
+                child, BROKER if name in ("broker", "brokers") else rank, file, of_operator
+            )
 
 
 def _is_named_broker(container: Any) -> bool:

@@ -134,5 +134,5 @@ def variable_without_default(text: str) -> str:
     return found[1] or found[4] if found else ""
 
 
-def _has_default(found: re.Match[str]) -> bool:
-    return found[2] in (":-", "-")
+def _has_default(match: re.Match[str]) -> bool:
+    return match[2] in (":-", "-")

@@ -94,7 +94,7 @@ def read_yaml(file: Path, text: str) -> list[FoundInYAML]:
     taken = {one.name for one in found if one.part and not one.off}
     off = {one.name: one.off for one in found if one.part and one.off and one.name not in taken}
     found = [replace(one, off=one.off or off.get(one.source[1], "")) for one in found]
-    _refuse_several(file, [one for one in found if not one.off])
+    _check_single(file, [one for one in found if not one.off])
     maps = {one.source[1] for one in found if one.source[0] == MAP}
     kept: list[FoundInYAML] = []
     for one in _in_order(found):
@@ -110,37 +110,37 @@ def read_yaml(file: Path, text: str) -> list[FoundInYAML]:
     return kept
 
 
-def _with_maps_of_images(found: list[FoundInYAML]) -> list[FoundInYAML]:
+def _with_maps_of_images(entries: list[FoundInYAML]) -> list[FoundInYAML]:
     """Return the settings; `of_image` is set for settings that an image gets through `envFrom`."""
-    maps = {one.name for one in found if one.part and one.of_image}
-    return [replace(one, of_image=one.of_image or one.source[1] in maps) for one in found]
+    maps = {one.name for one in entries if one.part and one.of_image}
+    return [replace(one, of_image=one.of_image or one.source[1] in maps) for one in entries]
 
 
-def _without_anchors(found: list[FoundInYAML]) -> list[FoundInYAML]:
+def _without_anchors(entries: list[FoundInYAML]) -> list[FoundInYAML]:
     """Return the settings without misplaced ones whose line is also used in the right place."""
-    read = {one.place for one in found if not (one.part or one.misplaced)}
-    return [one for one in found if not (one.misplaced and one.place in read)]
+    read = {one.place for one in entries if not (one.part or one.misplaced)}
+    return [one for one in entries if not (one.misplaced and one.place in read)]
 
 
-def _in_order(found: Iterable[FoundInYAML]) -> list[FoundInYAML]:
+def _in_order(entries: Iterable[FoundInYAML]) -> list[FoundInYAML]:
     """Return settings in the order in which they apply.
 
     Variables with the prefix `PREFIX` come after other settings, and misplaced settings come last.
     """
 
-    def order(one: FoundInYAML) -> tuple[bool, bool, int]:
-        return one.misplaced, one.name.startswith(PREFIX), SOURCE_RANKS.get(one.source[0], 0)
+    def order(entry: FoundInYAML) -> tuple[bool, bool, int]:
+        return entry.misplaced, entry.name.startswith(PREFIX), SOURCE_RANKS.get(entry.source[0], 0)
 
-    return sorted(found, key=order)
+    return sorted(entries, key=order)
 
 
-def _refuse_several(file: Path, found: list[FoundInYAML]) -> None:
+def _check_single(file: Path, entries: list[FoundInYAML]) -> None:
     """Raise `BadYAML` if several sources of one kind have different settings."""
-    given = {one.name for one in found if one.part}
+    given = {one.name for one in entries if one.part}
     for kind in (SERVICE, SET, MAP, WORKLOAD):
-        every = dict.fromkeys(one.source[1] for one in found if one.source[0] == kind)
-        common = [one for one in found if one.source[0] != kind] if kind == SET else []
-        own = {name: [one for one in found if one.source == (kind, name)] for name in every}
+        every = dict.fromkeys(one.source[1] for one in entries if one.source[0] == kind)
+        common = [one for one in entries if one.source[0] != kind] if kind == SET else []
+        own = {name: [one for one in entries if one.source == (kind, name)] for name in every}
         each = {
             name: _values_or_reasons([*common, *held])
             for name, held in own.items()
@@ -156,9 +156,9 @@ def _refuse_several(file: Path, found: list[FoundInYAML]) -> None:
             )
 
 
-def _values_or_reasons(found: list[FoundInYAML]) -> dict[str, str]:
+def _values_or_reasons(entries: list[FoundInYAML]) -> dict[str, str]:
     """Map load balancing settings to values, and unknown settings and unread parts to reasons."""
-    counting = (one for one in _in_order(found) if one.part or one.matters)
+    counting = (one for one in _in_order(entries) if one.part or one.matters)
     return {one.key: one.unread or one.text for one in counting}
 
 
@@ -175,7 +175,7 @@ def _walk(node: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
         source = (KINDS[kind], named) if kind in KINDS else scope.source
         scope = replace(scope, source=source, resource=True)
     if scope.resource and "containers" in known:
-        yield from _mounted(known, scope)
+        yield from _of_mounts(known, scope)
     chosen = containers_of_brokers(items_of(known.get("containers")))
     composed = not scope.path and not kind and isinstance(known.get("services"), yaml.MappingNode)
     for key, value in entries_of(node):
@@ -196,7 +196,7 @@ def _walk(node: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
         elif name == "envFrom":
             yield from env_from(value, scope)
         elif name == ENCODED and kind == SECRET:
-            yield from _decoded(value, scope)
+            yield from _of_secret(value, scope)
         elif isinstance(value, yaml.ScalarNode) and name.endswith(".conf"):
             yield from _of_conf(key, value, scope)
         elif isinstance(value, yaml.ScalarNode) and _is_setting(name, scope):
@@ -242,7 +242,7 @@ def _helm(node: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
         yield FoundInYAML(scope.place(one), scalar(one), "", scope.source, why, True)
 
 
-def _decoded(node: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
+def _of_secret(node: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
     """Yield the settings of a Secret, whose values are in base64."""
     for key, value in entries_of(node):
         try:
@@ -258,7 +258,7 @@ def _decoded(node: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
                 yield FoundInYAML(scope.place(key), name, one, scope.source, of_file=whole)
 
 
-def _mounted(pod: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
+def _of_mounts(pod: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
     """Yield each volume that a pod mounts over the broker's settings, as a part not read."""
     volumes = {
         scalar(children(one).get("name")): children(one) for one in items_of(pod.get("volumes"))
@@ -338,7 +338,7 @@ def _container(node: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
         yield from _started(node, _walk(node, scope), scope)
 
 
-def _started(node: Any, found: Iterable[FoundInYAML], scope: YAMLScope) -> Iterator[FoundInYAML]:
+def _started(node: Any, entries: Iterable[FoundInYAML], scope: YAMLScope) -> Iterator[FoundInYAML]:
     """Yield a container's settings, with the reason if its command does not apply them.
 
     If the command reads a file other than broker.conf, that file is yielded as a part not read.
@@ -347,7 +347,7 @@ def _started(node: Any, found: Iterable[FoundInYAML], scope: YAMLScope) -> Itera
     commands = [known.get(key) for key in ("entrypoint", "command", "args")]
     image = scalar(known.get("image"))
     off, own = why_not_applied(image, *commands), applies_variables(image, *commands)
-    yield from (replace(one, off=one.off or off, of_image=own) for one in found)
+    yield from (replace(one, off=one.off or off, of_image=own) for one in entries)
     if "standalone" in components_run(*commands):
         place = scope.place(next(filter(None, commands)))
         yield FoundInYAML(place, "bin/pulsar standalone", "", scope.source, STANDALONE, True)
@@ -362,10 +362,10 @@ def _variable(place: str, name: str, value: Any, scope: YAMLScope) -> FoundInYAM
         return FoundInYAML(place, name, rendered(value), scope.source, of_image=of_chart)
     if is_null(value):
         return _unknown(place, name, "the shell", scope)
-    return _composed(place, name, rendered(value, booleans=False), scope)
+    return _of_compose(place, name, rendered(value, booleans=False), scope)
 
 
-def _composed(place: str, name: str, text: str, scope: YAMLScope) -> FoundInYAML:
+def _of_compose(place: str, name: str, text: str, scope: YAMLScope) -> FoundInYAML:
     """Return a setting of a compose file, with variables replaced by their defaults."""
     variable = variable_without_default(text)
     if variable:
@@ -387,7 +387,7 @@ def _item(item: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
     if isinstance(item, yaml.ScalarNode) and scope.key in SECTIONS:
         name, equals, value = item.value.partition("=")
         if equals and scope.composed:
-            yield _composed(place, name, value, scope)
+            yield _of_compose(place, name, value, scope)
         elif equals:
             yield FoundInYAML(place, name, value, scope.source)
         elif scope.composed:

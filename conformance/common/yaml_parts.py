@@ -264,7 +264,7 @@ def runs_broker(name: str, parts: dict[str, Any]) -> bool:
 
 def components_run(*commands: Any) -> set[str]:
     """Return the components of Pulsar that a container's commands run."""
-    return set(RUN.findall(" ".join(filter(None, map(_words, commands)))))
+    return set(RUN.findall(" ".join(filter(None, map(_command_text, commands)))))
 
 
 def why_not_applied(image: str, *commands: Any) -> str:
@@ -272,7 +272,7 @@ def why_not_applied(image: str, *commands: Any) -> str:
 
     It is also empty for an image that is not Pulsar's own, since the image may apply them itself.
     """
-    alone = BROKER_COMMAND.fullmatch(" ".join(filter(None, map(_words, commands))).strip())
+    alone = BROKER_COMMAND.fullmatch(" ".join(filter(None, map(_command_text, commands))).strip())
     if not alone or not _is_own_image(image):
         return ""
     return (
@@ -286,7 +286,7 @@ def applies_variables(image: str, *commands: Any) -> bool:
 
     A user's script or an image other than Pulsar's may apply them or not.
     """
-    said = " ".join(filter(None, map(_words, commands)))
+    said = " ".join(filter(None, map(_command_text, commands)))
     if "standalone" in components_run(*commands):
         return False
     script = APPLIED.search(said) is not None
@@ -299,10 +299,10 @@ def _is_own_image(image: str) -> bool:
     return name in ("pulsar", "pulsar-all")
 
 
-def _words(node: Any) -> str:
+def _command_text(node: Any) -> str:
     """Return a command as one string, given text or a list; empty for anything else."""
     if isinstance(node, yaml.SequenceNode):
-        return " ".join(map(_words, node.value))
+        return " ".join(map(_command_text, node.value))
     return node.value if isinstance(node, yaml.ScalarNode) else ""
 
 

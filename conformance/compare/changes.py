@@ -131,7 +131,7 @@ class Comparison:
                 kinds.setdefault(cause, []).append(one)
         several = _combined_causes(kinds)
         together = sum(len(kinds.pop(cause)) for cause in several)
-        found = tuple(self._change(cause, some) for cause, some in kinds.items())
+        found = tuple(self._describe_change(cause, some) for cause, some in kinds.items())
         return Changes(operation, len(trials), apart, together, found)
 
     def settings(self) -> list[Factor]:
@@ -158,7 +158,7 @@ class Comparison:
             for base in based
             for trial in distinct_questions(operation, base, seed, examples)
         }
-        drawn = self._with_hidden([one for one in found.values() if self._is_legal(one)])
+        drawn = self._with_hidden_settings([one for one in found.values() if self._is_legal(one)])
         branches = (one for name in self.profiles for one in branches_of(name).get(operation, ()))
         others = {one.fingerprint: one for one in branches if self._is_legal(one)}
         return list({**others, **{one.fingerprint: one for one in drawn}}.values())
@@ -169,7 +169,7 @@ class Comparison:
         every = specs.load()
         return all(trial_flaw(trial, every.defaults(one)) is None for one in self.profiles)
 
-    def _with_hidden(self, trials: Sequence[Trial]) -> list[Trial]:
+    def _with_hidden_settings(self, trials: Sequence[Trial]) -> list[Trial]:
         """Add hidden settings, with values that have no effect, to every second shedding trial."""
         hidden = [specs.load().profile(one).hidden for one in self.profiles]
         neutral = {
@@ -212,11 +212,11 @@ class Comparison:
             return Cause((), tuple(dict.fromkeys((*broken[0], *broken[1]))))
         return Cause((), ()) if all(_is_determined(one, difference) for one in self._pair) else None
 
-    def _change(self, cause: Cause, some: Sequence[Difference]) -> Change:
+    def _describe_change(self, cause: Cause, alike: Sequence[Difference]) -> Change:
         self._progress(
-            f"{some[0].trial.operation}: looking for the smallest case of {cause_name(cause)}"
+            f"{alike[0].trial.operation}: looking for the smallest case of {cause_name(cause)}"
         )
-        small = self._smallest_difference(some[0], cause)
+        small = self._smallest_difference(alike[0], cause)
         older, newer = self._rules_broken_by_one_release(small)
         if any(one.kind in ("setting", "class") and one.older is None for one in cause.factors):
             older, newer = (), ()  # Rules about something that the older release does not have.
@@ -227,7 +227,7 @@ class Comparison:
                 () if "failed" in answer else rules
                 for rules, answer in zip((older, newer), small.answers, strict=True)
             )
-        return Change(cause, len(some), *small, (older, newer))
+        return Change(cause, len(alike), *small, (older, newer))
 
     def _smallest_difference(self, difference: Difference, cause: Cause) -> Difference:
         """Return the smallest difference with the same cause.
@@ -266,8 +266,10 @@ class Comparison:
 
         A rule that presupposes another of these rules is left out.
         """
-        each = [set(_breaches(*two, difference.trial)) for two in self._with_answers(difference)]
-        older, newer = (_most_basic(each[place] - each[1 - place]) for place in (0, 1))
+        each = [
+            set(_violated_rules(*two, difference.trial)) for two in self._with_answers(difference)
+        ]
+        older, newer = (_without_dependent_rules(each[place] - each[1 - place]) for place in (0, 1))
         return older, newer
 
     def _with_answers(self, difference: Difference) -> Iterator[tuple[JudgedImplementation, Any]]:
@@ -297,7 +299,7 @@ def _combined_causes(kinds: Mapping[Cause, Sequence[Difference]]) -> list[Cause]
     return [one for one in kinds if len(one.factors) > 1 and alone.issuperset(one.factors)]
 
 
-def _breaches(subject: JudgedImplementation, answer: Any, trial: Trial) -> Iterator[str]:
+def _violated_rules(subject: JudgedImplementation, answer: Any, trial: Trial) -> Iterator[str]:
     for profile in specs.load().lineage(subject.resolved.profile):
         for rule in specs.load().rules_of(profile.id):
             stated = rule.provenance == "documented" and rule.untestable is None
@@ -308,7 +310,7 @@ def _breaches(subject: JudgedImplementation, answer: Any, trial: Trial) -> Itera
                 yield rule.id
 
 
-def _most_basic(rules: set[str]) -> tuple[str, ...]:
+def _without_dependent_rules(rules: set[str]) -> tuple[str, ...]:
     known = specs.load().rules
     return tuple(one for one in known if one in rules and not rules & {*known[one].presupposes})
 

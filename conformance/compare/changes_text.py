@@ -99,9 +99,9 @@ def settings_of_cases(cases: Sequence[Mapping[str, Any]]) -> Iterator[str]:
             yield from paragraph(one, 6)
 
 
-def changes_without_case(found: Sequence[Changes], versions: Versions) -> list[Factor]:
+def changes_without_case(changes: Sequence[Changes], versions: Versions) -> list[Factor]:
     """Return the changes of ways and readings that concern both releases but that no case shows."""
-    shown = {factor.name for each in found for one in each.found for factor in one.cause.factors}
+    shown = {factor.name for each in changes for one in each.found for factor in one.cause.factors}
     every, profiles = specs.load(), [profile_of(one) for one in versions]
     ways = {
         name
@@ -120,12 +120,12 @@ def lines_without_case(changed: Sequence[Factor], versions: Versions) -> Iterato
         return
     yield from ("", "changed as well, but no drawn case shows it")
     for one in changed:
-        yield from ("", *paragraph(one.name, 2), *paragraph(_question(one), 4))
+        yield from ("", *paragraph(one.name, 2), *paragraph(_question_text(one), 4))
         file = way_case_file(one.name)
         yield from paragraph(f"case: {file}" if file else why_no_case(one.name), 4)
         for index, version in enumerate(versions):
-            where = _own_place(one, (one.older, one.newer)[index])
-            yield from paragraph(f"{version}: {_means(one, index)}{where}", 4)
+            where = _place_in_parentheses(one, (one.older, one.newer)[index])
+            yield from paragraph(f"{version}: {_meaning_text(one, index)}{where}", 4)
 
 
 def way_case_file(name: str) -> str:
@@ -140,18 +140,18 @@ def why_no_case(name: str) -> str:
     return known[name].without_case if name in known else ""
 
 
-def _own_place(one: Factor, value: str) -> str:
+def _place_in_parentheses(factor: Factor, value: str) -> str:
     """Format the class and method of an alternative in parentheses, if known."""
-    place = specs.load().ways[one.name].alternatives[value].place if one.kind == "way" else ""
+    place = specs.load().ways[factor.name].alternatives[value].place if factor.kind == "way" else ""
     return f" ({place})" if place else ""
 
 
-def _question(one: Factor) -> str:
-    if one.kind == "class":
-        return f"Does the release have the class {one.newer}?"
+def _question_text(factor: Factor) -> str:
+    if factor.kind == "class":
+        return f"Does the release have the class {factor.newer}?"
     every = specs.load()
-    known = every.ways if one.kind == "way" else every.readings
-    return known[one.name].question
+    known = every.ways if factor.kind == "way" else every.readings
+    return known[factor.name].question
 
 
 def with_annotated_settings(changed: Sequence[Factor], versions: Versions) -> list[Factor]:
@@ -179,21 +179,21 @@ def settings_lines(settings: Sequence[Factor], versions: Versions) -> Iterator[s
         yield from paragraph(f"{one.name}: {_setting_change(one)}", 2)
 
 
-def _setting_change(one: Factor) -> str:
-    if one.newer is None:
-        return f"gone; its default was {_default(one.older)}"
-    if one.older is not None:
-        return f"{_default(one.older)} → {_default(one.newer)}"
-    known = broker_settings().get(one.name)
+def _setting_change(factor: Factor) -> str:
+    if factor.newer is None:
+        return f"gone; its default was {_default_text(factor.older)}"
+    if factor.older is not None:
+        return f"{_default_text(factor.older)} → {_default_text(factor.newer)}"
+    known = broker_settings().get(factor.name)
     instead = f", in place of {known.replaces}" if known and known.replaces else ""
-    return f"new{instead}; its default is {_default(one.newer)}"
+    return f"new{instead}; its default is {_default_text(factor.newer)}"
 
 
-def changes_by_release(found: Sequence[dict[str, Any]]) -> Iterator[str]:
+def changes_by_release(summaries: Sequence[dict[str, Any]]) -> Iterator[str]:
     """Yield, for each changed decision and default, the releases in which it changed."""
     yield from ("Changes by release", "==================")
     turned: dict[tuple[str, str], list[str]] = {}
-    for pair in found:
+    for pair in summaries:
         for one in pair["changes"]:
             turned.setdefault((one["operation"], one["cause"]), []).append(pair["newer"])
         for one in pair["settings"]:
@@ -217,7 +217,7 @@ def _describe_subject(change: Change, versions: Versions, profiles: Sequence[str
         counts = f"The default of {one.name} counts."
         if one.older is None:
             counts = f"{versions[0]} has no {one.name}."
-        yield from paragraph(counts if one.kind == "setting" else _question(one), 4)
+        yield from paragraph(counts if one.kind == "setting" else _question_text(one), 4)
     for index, version in enumerate(versions):
         for rule in change.broken[index]:
             title = every.rules[rule].title
@@ -235,9 +235,9 @@ def _describe_decision(
     """Yield a release's decision: reason, place in the source, arithmetic and answer."""
     yield f"    {versions[place]}"
     for one in change.cause.factors:
-        means = _means(one, place)
+        means = _meaning_text(one, place)
         yield from paragraph(f"{one.name}: {means}" if means else one.name, 6)
-        if where := _place(one, place):
+        if where := _place_text(one, place):
             yield from paragraph(where, 6)
     for why in _reasons_in_source(change.cause, profiles[place]):
         yield from paragraph(why, 6)
@@ -261,34 +261,36 @@ def _derivation(change: Change, place: int, profile: str) -> Iterator[str]:
     yield from paper.format_derivation(deeper)
 
 
-def _means(one: Factor, place: int) -> str:
-    value = (one.older, one.newer)[place]
+def _meaning_text(factor: Factor, place: int) -> str:
+    value = (factor.older, factor.newer)[place]
     every = specs.load()
-    if one.kind == "class":
+    if factor.kind == "class":
         return "No." if value is None else "Yes."
-    if one.kind == "way":
-        return every.ways[one.name].alternatives[value].means
-    if one.kind == "reading":
-        alternatives = every.readings[one.name].alternatives
+    if factor.kind == "way":
+        return every.ways[factor.name].alternatives[value].means
+    if factor.kind == "reading":
+        alternatives = every.readings[factor.name].alternatives
         return next(each.means for each in alternatives if each.value == value)
-    if one.older is None:
-        return f"its default is {_default(value)}" if place else "no such setting"
-    return _default(value)
+    if factor.older is None:
+        return f"its default is {_default_text(value)}" if place else "no such setting"
+    return _default_text(value)
 
 
-def _place(one: Factor, place: int) -> str:
+def _place_text(factor: Factor, place: int) -> str:
     """Return the class and method in a release's source that show a factor, if recorded.
 
     Empty for a setting that the release does not have.
     """
-    if one.kind == "class":
+    if factor.kind == "class":
         return ""
-    if one.kind == "setting":
-        return "" if (one.older, one.newer)[place] is None else f"{CONFIGURATION}.{one.name}"
-    if one.kind == "reading":
+    if factor.kind == "setting":
+        return (
+            "" if (factor.older, factor.newer)[place] is None else f"{CONFIGURATION}.{factor.name}"
+        )
+    if factor.kind == "reading":
         return "no place in the source is recorded"
-    alternatives = specs.load().ways[one.name].alternatives
-    own, other = (one.older, one.newer)[:: 1 if place == 0 else -1]
+    alternatives = specs.load().ways[factor.name].alternatives
+    own, other = (factor.older, factor.newer)[:: 1 if place == 0 else -1]
     return alternatives[own].place or alternatives[other].place
 
 
@@ -303,7 +305,7 @@ def is_known_to_break(version: str, rule: str) -> bool:
     return rule in specs.load().profile(profile_of(version)).without
 
 
-def _default(value: Any) -> str:
+def _default_text(value: Any) -> str:
     return "none" if value is None else json.dumps(value, ensure_ascii=False)
 
 
@@ -340,7 +342,7 @@ def summary_as_json(pair: PairChanges) -> dict[str, Any]:
             for each in found
             for one in each.found
         ],
-        "settings": [_factor(one) for one in pair.settings],
+        "settings": [_factor_as_json(one) for one in pair.settings],
         "unshown": [_with_places(one) for one in pair.others],
     }
 
@@ -362,27 +364,27 @@ def _changes(operation: Json, summary: Json) -> Changes:
     return Changes(name, operation["cases"], operation["apart"], operation["together"], found)
 
 
-def _change(one: Json, summary: Json) -> Change:
+def _change(factor: Json, summary: Json) -> Change:
     older, newer = summary["older"], summary["newer"]
-    factors = tuple(map(_factor_from_json, one["factors"]))
-    broken = tuple(one["breaks"][older]), tuple(one["breaks"][newer])
+    factors = tuple(map(_factor_from_json, factor["factors"]))
+    broken = tuple(factor["breaks"][older]), tuple(factor["breaks"][newer])
     rules = () if factors else tuple(dict.fromkeys((*broken[0], *broken[1])))
     return Change(
         Cause(factors, rules),
-        one["cases"],
-        Trial.of(one["operation"], one["case"]),
-        (one["answers"][older], one["answers"][newer]),
+        factor["cases"],
+        Trial.of(factor["operation"], factor["case"]),
+        (factor["answers"][older], factor["answers"][newer]),
         broken,
     )
 
 
-def _factor_from_json(one: Json) -> Factor:
-    return Factor(one["kind"], one["name"], one["older"], one["newer"])
+def _factor_from_json(factor: Json) -> Factor:
+    return Factor(factor["kind"], factor["name"], factor["older"], factor["newer"])
 
 
-def _factor(one: Factor) -> dict[str, Any]:
-    return {"kind": one.kind, "name": one.name, "older": one.older, "newer": one.newer}
+def _factor_as_json(factor: Factor) -> dict[str, Any]:
+    return {"kind": factor.kind, "name": factor.name, "older": factor.older, "newer": factor.newer}
 
 
-def _with_places(one: Factor) -> dict[str, Any]:
-    return {**_factor(one), "places": [_place(one, place) for place in (0, 1)]}
+def _with_places(factor: Factor) -> dict[str, Any]:
+    return {**_factor_as_json(factor), "places": [_place_text(factor, place) for place in (0, 1)]}

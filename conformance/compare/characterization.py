@@ -72,7 +72,7 @@ def characterize(implementation: Implementation, seed: int) -> list[Finding]:
     sound = without_broken_rules(found, every)
     domains = narrow_domains(sound, every)
     return [
-        _finding(implementation, name, found.get(name), sound.get(name, ()), domains, seed)
+        _find_reading(implementation, name, found.get(name), sound.get(name, ()), domains, seed)
         for name in readings
     ]
 
@@ -90,7 +90,7 @@ def _every_alternative(implementation: Implementation) -> Domains:
     }
 
 
-def _finding(
+def _find_reading(
     implementation: Implementation,
     reading: str,
     evidence: Sequence[Evidence] | None,
@@ -154,7 +154,7 @@ def print_characterization(plan: Plan) -> int:
             with closing(implementation):
                 findings = characterize(implementation, plan.seed)
                 notes = implementation.notes()
-            findings = [_explained(one, profile, plan.root) for one in findings]
+            findings = [_with_explanation(one, profile, plan.root) for one in findings]
             _print(f"{implementation.name}, asked for {profile}", findings)
             for note in notes:
                 print_note(note)
@@ -162,7 +162,7 @@ def print_characterization(plan: Plan) -> int:
     return int(failed)
 
 
-def _explained(finding: Finding, profile: str, root: Path) -> Finding:
+def _with_explanation(finding: Finding, profile: str, root: Path) -> Finding:
     """Return a finding; if it is mixed, save the two cases that show it, and add the reason."""
     if finding.found != "mixed":
         return finding

@@ -156,9 +156,9 @@ def version_of_profile(profile: str) -> Version:
     return release.version if release else ()
 
 
-def factor_concerns(one: Factor, version: Version) -> bool:
+def factor_concerns(factor: Factor, version: Version) -> bool:
     """False if a factor is a way that concerns only releases after this version."""
-    since = specs.load().ways[one.name].since if one.kind == "way" else ""
+    since = specs.load().ways[factor.name].since if factor.kind == "way" else ""
     return not since or version_of(since) <= version
 
 
@@ -226,8 +226,8 @@ class Causes:
         if name in newer and name not in older:
             yield Factor("class", name.rpartition(".")[2], None, name)
 
-    def predicts_difference(self, trial: Trial, some: tuple[Factor, ...]) -> bool:
-        """True if the models predict differing answers when only the factors `some` differ."""
+    def predicts_difference(self, trial: Trial, factors: tuple[Factor, ...]) -> bool:
+        """True if the models predict differing answers when only these `factors` differ."""
         try:
             older, newer = (one.answer(*trial.questions[0]) for one in self.models)
         except MissingSetting:
@@ -237,12 +237,12 @@ class Causes:
         # Both releases may choose at random among the same equal brokers.
         if _predicts(self.models[0], trial, newer) or _predicts(self.models[1], trial, older):
             return False
-        return _predicts(self._turned(some), trial, newer)
+        return _predicts(self._turned(factors), trial, newer)
 
-    def _model_with(self, some: tuple[Factor, ...]) -> Model:
+    def _model_with(self, factors: tuple[Factor, ...]) -> Model:
         """Return the model of the older release, changed by some factors of the newer release."""
         ways, readings, settings = (
-            {one.name: one.newer for one in (*self._absent, *some) if one.kind == kind}
+            {one.name: one.newer for one in (*self._absent, *factors) if one.kind == kind}
             for kind in ("way", "reading", "setting")
         )
         return self.models[0].with_changes(ways, readings, settings, self.models[1])

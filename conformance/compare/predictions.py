@@ -85,7 +85,7 @@ class Predictor:
         """
         asked, missed = 0, Counter[str]()
         examples: list[Trial] = []
-        trials = _with_hidden(self.subject.resolved.profile, trials, as_given)
+        trials = _with_hidden_settings(self.subject.resolved.profile, trials, as_given)
         answers = self.subject.implementation.answers(trials)
         for trial, [answer] in zip(trials, answers, strict=True):
             if "unsupported" in answer:
@@ -193,7 +193,7 @@ def _is_same_decision(operation: str, predicted: Json, answer: Json) -> bool:
     return not decides_differently(operation, predicted, answer)
 
 
-def _with_hidden(profile: str, trials: Sequence[Trial], as_given: bool) -> list[Trial]:
+def _with_hidden_settings(profile: str, trials: Sequence[Trial], as_given: bool) -> list[Trial]:
     """Add a release's undocumented settings to questions.
 
     Unless `as_given`, every second question gets values that switch these settings off, so that
@@ -284,12 +284,12 @@ def write_questions(trials: Iterable[Trial], file: Path) -> None:
 
 def _by_operation(lines: Iterable[bytes], file: str) -> ByOperation:
     found: dict[str, list[Trial]] = {}
-    for operation, case in _questions(lines, file):
+    for operation, case in _parse_questions(lines, file):
         found.setdefault(operation, []).append(Trial((Question(operation, case),)))
     return found
 
 
-def _questions(lines: Iterable[bytes], file: str) -> Iterator[tuple[str, JSON]]:
+def _parse_questions(lines: Iterable[bytes], file: str) -> Iterator[tuple[str, JSON]]:
     for value in json_values(lines):
         for part in [value] if isinstance(value, BadLine) else questions_in_value(*value):
             if isinstance(part, BadLine):

@@ -79,7 +79,7 @@ def replay_cases(
 
 def _outcome(file: str, run: Run) -> ReplayOutcome:
     verdicts = [run.verdict(rule) for rule in rules_reached(run, run.rules)]
-    word, telling = _word(verdicts)
+    word, telling = _worst_outcome(verdicts)
     if word == "UNJUDGED" and not telling:
         if answer_is_all_demanded(run, run.rules):
             said = ANSWERED.format(profile=run.profile)
@@ -93,7 +93,7 @@ def _outcome(file: str, run: Run) -> ReplayOutcome:
     return ReplayOutcome(file, word, run.name, run.profile, rules, why, status)
 
 
-def _word(verdicts: Sequence[Verdict]) -> tuple[Word, list[Verdict]]:
+def _worst_outcome(verdicts: Sequence[Verdict]) -> tuple[Word, list[Verdict]]:
     """Return the worst outcome and the verdicts that have it."""
     worst: Sequence[tuple[str, Word]] = (
         ("error", "ERROR"),

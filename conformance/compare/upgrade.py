@@ -49,16 +49,16 @@ SETTING_WAYS = ("heap-memory", "overload-usage", "uniform-settings", "even-sprea
 """Ways (behaviors that differ between releases) on which the effect of settings depends."""
 
 
-def release_compared(found: SettingsRead) -> str:
+def release_compared(settings: SettingsRead) -> str:
     """Return the known release nearest to the version that reads the file."""
-    return nearest_release(found.version)
+    return nearest_release(settings.version)
 
 
-def default_for(found: SettingsRead, name: str) -> Any:
+def default_for(settings: SettingsRead, name: str) -> Any:
     """Return the default in the version that reads the file; None if it lacks the setting."""
     if name not in broker_settings():
         return None
-    return default_in_version(broker_settings()[name], found.version)
+    return default_in_version(broker_settings()[name], settings.version)
 
 
 def short_value(value: Any) -> str:
@@ -66,20 +66,20 @@ def short_value(value: Any) -> str:
     return written_value(value).removeprefix(PACKAGE).replace(",", ", ")
 
 
-def later_releases(found: SettingsRead, to: str | None) -> tuple[str, ...]:
+def later_releases(settings: SettingsRead, to: str | None) -> tuple[str, ...]:
     """Return the known releases after the one that reads the file, up to `to`.
 
     If `to` is None, the result is only the next release. Errors: `UserError` if `to` is not later.
     """
-    now, known = release_compared(found), known_releases()
-    later = known if found.older else known[known.index(now) + 1 :]
+    now, known = release_compared(settings), known_releases()
+    later = known if settings.older else known[known.index(now) + 1 :]
     if to is None:
         return later[:1]
     last = nearest_release(to)
-    if last not in later and numbers_of(to) <= numbers_of(found.version):
+    if last not in later and numbers_of(to) <= numbers_of(settings.version):
         such = ", ".join(one.partition("-")[0] for one in later)
         raise UserError(
-            f"--to {to}: name a version after {found.version}{such and ', such as '}{such}; "
+            f"--to {to}: name a version after {settings.version}{such and ', such as '}{such}; "
             "--release says which version reads the file"
         )
     return tuple(one for one in later if known.index(one) <= known.index(last) and not is_older(to))
@@ -111,7 +111,7 @@ def command_to_compare(old: str, new: str) -> str:
 
 
 def upgrade_changes(
-    found: SettingsRead, later: tuple[str, ...], new: str, *, every: bool = True
+    settings: SettingsRead, later: tuple[str, ...], new: str, *, every: bool = True
 ) -> Iterator[str]:
     """Yield the changes from the file's version to `new`; `later` are the releases in between.
 
@@ -119,11 +119,11 @@ def upgrade_changes(
     the effect of settings, and decisions in which one of the versions differs from its profile.
     """
     if new:
-        upgraded = found.read_by(new)
-        yield from _changes_of_classes(found, upgraded)
-        yield from _changes_of_effects(found, upgraded)
-        yield from _changes_of_settings(found, upgraded, later)
-        yield from _changes_of_decisions(found, upgraded, every)
+        upgraded = settings.read_by(new)
+        yield from _changes_of_classes(settings, upgraded)
+        yield from _changes_of_effects(settings, upgraded)
+        yield from _changes_of_settings(settings, upgraded, later)
+        yield from _changes_of_decisions(settings, upgraded, every)
 
 
 def _changes_of_classes(now: SettingsRead, upgraded: SettingsRead) -> Iterator[str]:
@@ -177,7 +177,7 @@ def _changes_of_effects(now: SettingsRead, upgraded: SettingsRead) -> Iterator[s
         if name in after.keys() - before.keys() and name not in upgraded.values:
             instead = _default_instead(upgraded, name, now.values[name])
             yield f"{name}: it loses its effect{instead}: {after[name]}"
-        elif not _matters(now, upgraded, name, now.values[name]):
+        elif not _may_change_decision(now, upgraded, name, now.values[name]):
             continue
         elif name in before.keys() - after.keys():
             under = _manager_clause(now, upgraded, name)
@@ -198,14 +198,14 @@ def _default_instead(upgraded: SettingsRead, name: str, value: Any) -> str:
     return f", and its default, {short_value(default)}, applies instead"
 
 
-def _without_effect(found: SettingsRead) -> Mapping[str, str]:
+def _without_effect(settings: SettingsRead) -> Mapping[str, str]:
     """Return the settings without effect, by name, each with the reason."""
-    in_force = {found.newer_names.get(name, name) for name in found.values}
-    unused = [one for one in found.unused if one.name not in in_force]
-    return {one.name: one.why for one in (*unused, *found.disabled(defaults=True))}
+    in_force = {settings.newer_names.get(name, name) for name in settings.values}
+    unused = [one for one in settings.unused if one.name not in in_force]
+    return {one.name: one.why for one in (*unused, *settings.disabled(defaults=True))}
 
 
-def _matters(now: SettingsRead, upgraded: SettingsRead, name: str, value: Any) -> bool:
+def _may_change_decision(now: SettingsRead, upgraded: SettingsRead, name: str, value: Any) -> bool:
     """True if a decision may change when a setting with this value gains or loses its effect.
 
     A weight of 1 changes no decision. A value that is the default in both versions does not matter
@@ -222,9 +222,11 @@ def _matters(now: SettingsRead, upgraded: SettingsRead, name: str, value: Any) -
     return not unchanged or of_managers or now.running() == upgraded.running()
 
 
-def _may_shed(found: SettingsRead) -> bool:
+def _may_shed(settings: SettingsRead) -> bool:
     """True if no setting turns shedding off."""
-    return all(found.values.get(one) is not False for one in (BALANCING_ENABLED, SHEDDING_ENABLED))
+    return all(
+        settings.values.get(one) is not False for one in (BALANCING_ENABLED, SHEDDING_ENABLED)
+    )
 
 
 def _changes_of_settings(
@@ -246,45 +248,49 @@ def _changes_of_settings(
             if matters and not same.get(name):
                 new, old = short_value(after), short_value(before)
                 yield f"{name}: the default changes from {old} to {new}"
-        elif before == after and name not in now.values and _matters(now, upgraded, name, after):
+        elif (
+            before == after
+            and name not in now.values
+            and _may_change_decision(now, upgraded, name, after)
+        ):
             off, still = (_why_off(one, name, after) for one in (now, upgraded))
             if off and not still and (will.manager != STOPPED or upgraded.similar_classes()):
                 under = _manager_clause(now, upgraded, name)
                 default = f"its default, {short_value(after)}, takes effect{under}"
-                yield f"{name}: {default}; until then, {off}{_meaning(name)}"
+                yield f"{name}: {default}; until then, {off}{_meaning_text(name)}"
         elif name in {*now.values} - renamed and setting.deprecated in later[now.older :]:
             yield f"{name}: it becomes deprecated"
         elif before is None is not after and not setting.is_in(release_compared(upgraded)):
             yield f"{name}: new in Pulsar {setting.since}, {short_value(after)} by default"
 
 
-def new_settings(found: SettingsRead, new: str) -> Iterator[tuple[str, list[str]]]:
+def new_settings(settings: SettingsRead, new: str) -> Iterator[tuple[str, list[str]]]:
     """Yield a title and the settings that a new version adds and whose defaults have an effect.
 
     Yield nothing if there are no such settings, or if it is not known which load manager runs.
     """
-    upgraded = found.read_by(new)
+    upgraded = settings.read_by(new)
     known = upgraded.running().manager in KINDS or upgraded.similar_classes()
-    if known and (added := list(_new_settings(found, upgraded))):
+    if known and (added := list(_new_settings(settings, upgraded))):
         yield f"new with Pulsar {new}, and in effect with these defaults", added
 
 
-def _new_settings(found: SettingsRead, upgraded: SettingsRead) -> Iterator[str]:
+def _new_settings(settings: SettingsRead, upgraded: SettingsRead) -> Iterator[str]:
     """Yield each new setting with its default, and with its meaning if it is documented.
 
     New names of former settings are left out, and so are settings in the file: both are listed
     elsewhere.
     """
-    given = {*found.values, *(one.name for one in found.unused)}
+    given = {*settings.values, *(one.name for one in settings.unused)}
     for name, setting in broker_settings().items():
         default, new = default_for(upgraded, name), has_setting(setting, upgraded.version)
-        added = new and not has_setting(setting, found.version)
+        added = new and not has_setting(setting, settings.version)
         listed = setting.is_in(release_compared(upgraded)) and name not in given
         if added and listed and not setting.replaces and not _why_off(upgraded, name, default):
-            yield f"{name} = {short_value(default)}{_meaning(name, ': ')}"
+            yield f"{name} = {short_value(default)}{_meaning_text(name, ': ')}"
 
 
-def _meaning(name: str, before: str = ". Its meaning: ") -> str:
+def _meaning_text(name: str, before: str = ". Its meaning: ") -> str:
     """Return the meaning of a setting, preceded by `before`; empty if it is not documented."""
     known = load().settings.get(name) or load().annotated.get(name)
     return f"{before}{known.meaning}" if known and known.meaning else ""
@@ -332,9 +338,11 @@ def _changes_of_ways(old: str, new: str, parts: Collection[str]) -> Iterator[tup
             yield name, f"{way.question} {means[1]} Until then: {means[0]}"
 
 
-def _why_off(found: SettingsRead, name: str, value: Any) -> str:
+def _why_off(settings: SettingsRead, name: str, value: Any) -> str:
     """Return why a setting would have no effect if the file set it to a value; empty if it would
     have an effect.
     """
-    given = replace(found, values={**found.values, name: value}, places={**found.places, name: ""})
+    given = replace(
+        settings, values={**settings.values, name: value}, places={**settings.places, name: ""}
+    )
     return _without_effect(given).get(name, "")

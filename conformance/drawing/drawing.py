@@ -225,14 +225,14 @@ class Distinct(Generic[T]):
 
     def add(self, value: T) -> None:
         """Add a value, unless an equal value was added before."""
-        alike = self._alike(value)
+        alike = self._candidates_for_equality(value)
         if value in alike:
             return
         self.values.append(value)
         if alike is not self.values:
             alike.append(value)
 
-    def _alike(self, value: T) -> list[T]:
+    def _candidates_for_equality(self, value: T) -> list[T]:
         """Return values that may equal `value`: all if there are few, or those with its hash."""
         if len(self.values) < MAX_COMPARED:
             return self.values
@@ -309,7 +309,7 @@ def _seed_of_text(text: str) -> int:
 
 
 def _draw_into(
-    found: Distinct[T], strategy: SearchStrategy[list[T]], count: int, source: RandomSource
+    collected: Distinct[T], strategy: SearchStrategy[list[T]], count: int, source: RandomSource
 ) -> bool:
     """Add new values from `count` examples; return True if the strategy has no more values."""
     drawn = 0
@@ -327,7 +327,7 @@ def _draw_into(
         nonlocal drawn
         drawn += 1
         for value in values:
-            found.add(value)
+            collected.add(value)
 
     token = SOURCE.set(source)
     try:

@@ -52,12 +52,12 @@ def sometimes_as_text(random: Random, settings: Mapping[str, Any]) -> dict[str, 
     if random.random() >= SHARE_AS_TEXT:
         return dict(settings)
     return {
-        name: value if isinstance(value, str) or _stays_float(name, value) else dumps(value)
+        name: value if isinstance(value, str) or _must_stay_number(name, value) else dumps(value)
         for name, value in settings.items()
     }
 
 
-def _stays_float(name: str, value: Any) -> bool:
+def _must_stay_number(name: str, value: Any) -> bool:
     return isinstance(value, float) and name not in WEIGHT_SETTINGS.values()
 
 
@@ -125,13 +125,13 @@ def draw_usages(random: Random, percent: float, exact: bool, others: float = 1.0
         else:
             used = round(random.random() * percent * others * 0.95, 2)
         if used or resource == busiest or random.random() < 0.5:
-            limit = 100 if exact or random.random() < 0.5 else _limit(random, resource)
+            limit = 100 if exact or random.random() < 0.5 else _limit_of_resource(random, resource)
             usage = used if limit == 100 else used * limit / 100
             report[resource] = {"usage": usage, "limit": limit}
     return report
 
 
-def _limit(random: Random, resource: str) -> int:
+def _limit_of_resource(random: Random, resource: str) -> int:
     return random.choice(LARGE_LIMITS) if random.random() < 0.05 else REAL_LIMITS[resource]
 
 

@@ -51,15 +51,15 @@ AnsweredTrial = tuple[SourcedTrial, Sequence[Json]]
 AnsweredTrialsByRule = Mapping[str, Sequence[AnsweredTrial]]
 
 
-def run_immediately(work: Callable[..., object], /, *given: Any) -> object:
+def run_immediately(work: Callable[..., object], /, *arguments: Any) -> object:
     """Call a function immediately; stands in for the `submit` of a thread pool."""
-    return work(*given)
+    return work(*arguments)
 
 
-def resolve_future(promised: Future[T], work: Callable[..., T], /, *given: Any) -> None:
+def resolve_future(promised: Future[T], work: Callable[..., T], /, *arguments: Any) -> None:
     """Call a function, and store its result, or the error that it raises, in a future."""
     try:
-        promised.set_result(work(*given))
+        promised.set_result(work(*arguments))
     except BaseException as error:
         promised.set_exception(error)
         if not isinstance(error, Exception):
@@ -129,7 +129,7 @@ class Dispatcher:
             more = min(idle, len(self._waiting))
             self._workers += more
         for _ in range(more):
-            self._submit(self._work)
+            self._submit(self._ask_waiting)
 
     def answers(self, trial: SourcedTrial) -> list[Json]:
         """Wait for the answers to a trial and return them; later calls return the same list.
@@ -170,9 +170,9 @@ class Dispatcher:
         asked[text] += 1
         return *text, asked[text]
 
-    def _work(self) -> None:
+    def _ask_waiting(self) -> None:
         """Ask the waiting batches one after another until none is left."""
-        while (part := self._next()) is not None:
+        while (part := self._next_batch()) is not None:
             operation, together, promised = part
             resolve_future(promised, self._answers_of, operation, together)
 
@@ -180,7 +180,7 @@ class Dispatcher:
         self._notify(OperationAsked(self._implementation.name, operation, len(together)))
         return self._implementation.answers(together)
 
-    def _next(self) -> Batch | None:
+    def _next_batch(self) -> Batch | None:
         with self._turn:
             if self._waiting and not self._closed:
                 return self._waiting.popleft()
@@ -260,8 +260,8 @@ def answered_trials(
     """
     dispatcher, judges = asked.dispatcher, checks()[rule.id].judges
 
-    def counts(one: SourcedTrial) -> bool:
-        return not dispatcher.failed(one) or may_apply_to_trial(rule, one.trial)
+    def counts(sourced: SourcedTrial) -> bool:
+        return not dispatcher.failed(sourced) or may_apply_to_trial(rule, sourced.trial)
 
     for one in asked.by_rule[rule.id]:
         if one.broke in (None, rule.id) or counts(one):

@@ -121,7 +121,7 @@ class Confirmer:
         if self._plan.replay is not None or known or fault.recurrence:
             small = fault
         else:
-            small = self._small(applied, fault)
+            small = self._reduced_fault(applied, fault)
         alone = None
         if small.trial.before:
             implementation = applied.judged.implementation
@@ -166,7 +166,7 @@ class Confirmer:
             if fault is not None:
                 yield file, fault
 
-    def _small(self, applied: AppliedRule, fault: Fault) -> Fault:
+    def _reduced_fault(self, applied: AppliedRule, fault: Fault) -> Fault:
         """Return a fault of the same kind with the smallest trial or question sequence found."""
 
         from pulsar_conformance.conformance.engine.reduce import smallest_case, smallest_unanswered
@@ -187,7 +187,7 @@ class Confirmer:
             if alone.outcome.violated:
                 return alone
         else:
-            return self._sequence(applied, fault, report) or _with_remark(
+            return self._shortest_sequence(applied, fault, report) or _with_remark(
                 fault, "asked alone, the case gets an allowed answer"
             )
         if found is None and applied.costly:
@@ -206,7 +206,7 @@ class Confirmer:
         self._restarts_left -= 1
         return _ask_after_restart(applied, trial)
 
-    def _sequence(
+    def _shortest_sequence(
         self, applied: AppliedRule, fault: Fault, report: Callable[[int], None]
     ) -> Fault | None:
         """Return the fault with the shortest sequence of questions that reproduces it, or None.

@@ -177,7 +177,7 @@ def draw_trials(rule: str, profile: str, seed: int, examples: int) -> tuple[Tria
         return tuple(trials)
     random = Random(f"{seed}/{profile}/{rule}/varied")
     for index in range(ONE_VARIED_IN - 1, len(trials), ONE_VARIED_IN):
-        other = _vary(trials[index], random)
+        other = _varied_copy(trials[index], random)
         trials[index] = trials[index] if trial_flaw(other, defaults) else other
     return tuple(trials)
 
@@ -221,7 +221,7 @@ def _edit(trial: Trial, random: Random, defaults: Defaults) -> Trial:
     return next(valid, trial)
 
 
-def _vary(trial: Trial, random: Random) -> Trial:
+def _varied_copy(trial: Trial, random: Random) -> Trial:
     """Return a trial, rewritten if possible in a way that must not change its answer."""
     known, weights = variations(trial)
     return random.choices(known, weights)[0].of_all(trial) if known else trial
@@ -244,11 +244,11 @@ def aimed_at(reading: str, profile: str, seed: int) -> tuple[Trial, ...]:
 def controls_of(reading: str, profile: str, seed: int) -> tuple[Trial, ...]:
     """Return valid trials that resemble trials of `aimed_at`, but distinguish no alternatives."""
     aims = (aim for aim in aims_by_reading().get(reading, ()) if aim.control)
-    return tuple(trial for aim in aims for trial in _controls(aim.strategy, profile, seed))
+    return tuple(trial for aim in aims for trial in _draw_controls(aim.strategy, profile, seed))
 
 
 @cache
-def _controls(strategy: SearchStrategy[Trial], profile: str, seed: int) -> tuple[Trial, ...]:
+def _draw_controls(strategy: SearchStrategy[Trial], profile: str, seed: int) -> tuple[Trial, ...]:
     """Return valid trials of a control; they are the same for every reading."""
     return _valid_trials(strategy, profile, TRIALS_PER_CONTROL, f"{seed}/control")
 
@@ -262,7 +262,7 @@ def _valid_trials(
 
 def forget_drawn_trials() -> None:
     """Free the memory of all drawn trials; if needed later, the same trials are drawn again."""
-    for kept in (draw_trials, with_edits, aimed_at, _controls):
+    for kept in (draw_trials, with_edits, aimed_at, _draw_controls):
         kept.cache_clear()
 
 

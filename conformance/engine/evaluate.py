@@ -224,7 +224,7 @@ class Evidence:
 
     def allows(self, domains: Domains) -> bool:
         """True if the answers violate no rule under at least one choice of readings."""
-        return any(map(self._fits, _without_conflict(domains, self.conflicts)))
+        return any(map(self._fits_choices, _without_conflict(domains, self.conflicts)))
 
     def always_broken(self, domains: Domains) -> Iterator[str]:
         """Yield the rules that the answers violate under every choice of readings."""
@@ -253,7 +253,7 @@ class Evidence:
                 return f"it breaks {one.rule} under every reading"
         return f"it breaks {' or '.join(dict.fromkeys(one.rule for one in self.conflicts))}"
 
-    def _fits(self, choices: Choices) -> bool:
+    def _fits_choices(self, choices: Choices) -> bool:
         """True if the answers violate no rule under these choices; record conflicts.
 
         Rules that were violated under other choices are judged first.

@@ -339,7 +339,7 @@ class Implementation:
             try:
                 answers = connection.ask(operation, cases)
             except AdapterError:
-                if self._ends(connection) or reconnects == MAX_RECONNECTS:
+                if self._close_broken(connection) or reconnects == MAX_RECONNECTS:
                     raise
                 reconnects += 1
                 continue
@@ -351,7 +351,7 @@ class Implementation:
                 answers[place] = {**answers[place], CASE_CHANGED: where}
             return answers
 
-    def _ends(self, connection: Connection) -> bool:
+    def _close_broken(self, connection: Connection) -> bool:
         """Close a broken connection; return False if another thread has already closed it."""
         with self._connecting:
             if self.concurrency > 1 and connection is not self._connection:

@@ -76,7 +76,7 @@ class Isolation:
         if all cases, or all of the first few, crash alone; if every case is answered when it is
         asked separately; or if the implementation cannot be restarted.
         """
-        kinds = self._kinds()
+        kinds = self._positions_by_kind()
         try:
             if len(kinds) == 1:
                 self._bisect_within_limits(kinds[0], error, asked=False)
@@ -95,7 +95,7 @@ class Isolation:
             one[CRASHED_ON_CASE] = self.asked
         return [dict(NOT_ASKED) if one is None else one for one in self._answers]
 
-    def _kinds(self) -> list[list[int]]:
+    def _positions_by_kind(self) -> list[list[int]]:
         """Return, for each strategy or algorithm, the positions of its cases in the batch."""
         kinds: dict[str | None, list[int]] = {}
         for index, case in enumerate(self._cases):

@@ -364,7 +364,7 @@ class JudgedModel:
         self._consulting = RecordingReadings(judged.evaluator.readings.choices)
         self._words: dict[str, list[str]] = {}
         self._shared = not answers
-        model = self._recorded(judged).model
+        model = self._with_recording(judged).model
         self.answers: Sequence[Sequence[Json] | None] = answers or [
             next(distinct_answers(model, trial, 1), None) for trial in trials
         ]
@@ -385,7 +385,7 @@ class JudgedModel:
 
         A judgment is empty if the model has no answer.
         """
-        recorded = self._recorded(judged)
+        recorded = self._with_recording(judged)
         missing = [AppliedRule(one, recorded) for one in rules if one.id not in self._words]
         found: list[list[str]] = [[] for _ in missing]
         # All rules judge one trial before the next, because few parsed trials are kept.
@@ -395,6 +395,6 @@ class JudgedModel:
         self._words |= {one.rule.id: words for one, words in zip(missing, found, strict=True)}
         return [self._words[one.id] for one in rules]
 
-    def _recorded(self, judged: JudgedImplementation) -> JudgedImplementation:
+    def _with_recording(self, judged: JudgedImplementation) -> JudgedImplementation:
         """Return the same implementation with readings that record which of them are consulted."""
         return replace(judged, evaluator=judged.evaluator.under(self._consulting))

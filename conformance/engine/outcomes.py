@@ -70,7 +70,7 @@ def judge(
     profile that were not selected also count, so that the selection cannot change a reading.
     """
     trials = answered.by_rule
-    outcomes = answered.outcomes or _outcomes(rules, trials, judged, answered.known)
+    outcomes = answered.outcomes or _all_outcomes(rules, trials, judged, answered.known)
     others = _unchosen_rules(rules, trials, judged) if _count_violated(outcomes) else []
     while better := _find_better_readings(rules, trials, others, (judged, outcomes)):
         judged, outcomes = better
@@ -99,7 +99,7 @@ def _find_better_readings(
     better: tuple[JudgedImplementation, OutcomesByRule] | None = None
     for choices in consistent:
         other = judged.choosing(choices)
-        found = _outcomes(rules, trials, other)
+        found = _all_outcomes(rules, trials, other)
         broken = _count_violated(found)
         if broken < fewest:
             broken += _count_violated(_outcomes_of_others(others, other))
@@ -140,14 +140,14 @@ def _outcomes_of_others(
 
 
 def _differs_from_model(
-    one: SourcedTrial, answers: Sequence[Json], judged: JudgedImplementation
+    sourced: SourcedTrial, answers: Sequence[Json], judged: JudgedImplementation
 ) -> bool:
     """True if an answer to a trial differs from the model's under the readings in force."""
-    right = _cached_model_answers(one.trial, judged)
+    right = _cached_model_answers(sourced.trial, judged)
     return right is None or not all(map(agrees_with_model, answers, right))
 
 
-def _outcomes(
+def _all_outcomes(
     rules: Sequence[specs.Rule],
     answered: AnsweredTrialsByRule,
     judged: JudgedImplementation,

@@ -278,7 +278,7 @@ def evidence_of(implementation: Implementation, reading: str, seed: int) -> list
         as_evidence(
             before_asking(implementation).evaluator,
             implementation.profile,
-            _ask(implementation, aimed_at(reading, implementation.profile, seed)),
+            _ask_trials(implementation, aimed_at(reading, implementation.profile, seed)),
         )
     )
 
@@ -291,13 +291,16 @@ def resolve_readings(implementation: Implementation, seed: int) -> ResolvedReadi
     before = before_asking(implementation)
     profile = implementation.profile
     answered, controls = (
-        {name: list(_ask(implementation, trials_of(name, profile, seed))) for name in before.open}
+        {
+            name: list(_ask_trials(implementation, trials_of(name, profile, seed)))
+            for name in before.open
+        }
         for trials_of in (aimed_at, controls_of)
     )
     return find_readings(before, answered, controls)
 
 
-def _ask(
+def _ask_trials(
     implementation: Implementation, trials: Sequence[Trial]
 ) -> Iterable[tuple[Trial, Sequence[Json]]]:
     return zip(trials, implementation.answers(trials), strict=True)

@@ -51,14 +51,14 @@ ReductionStep = Callable[[Trial, Failing], Trial]
 
 
 def _without_names(trial: Trial, failing: Failing) -> Trial:
-    return _without(trial, _names, _drop_names, failing)
+    return _remove_while_failing(trial, _removable_names, _drop_names, failing)
 
 
 def _without_fields(trial: Trial, failing: Failing) -> Trial:
-    return _without(trial, _fields, _drop_fields, failing)
+    return _remove_while_failing(trial, _removable_fields, _drop_fields, failing)
 
 
-def _without(
+def _remove_while_failing(
     trial: Trial,
     units_of: Callable[[Trial], list[Any]],
     drop: Callable[[Trial, Sequence[Any]], Trial],
@@ -90,12 +90,12 @@ def _without(
     return trial
 
 
-def _names(trial: Trial) -> list[str]:
+def _removable_names(trial: Trial) -> list[str]:
     """Return each name that could be removed, in reverse order of appearance."""
     found: dict[str, None] = {}
     for operation, case in trial.questions:
         named = OPERATIONS[operation].removable
-        for path, value in _walk(case):
+        for path, value in _values_in(case):
             if isinstance(value, dict) and path and path[-1] in named:
                 found.update(dict.fromkeys(value))
             if isinstance(value, list) and path and path[-1] in named:
@@ -105,23 +105,23 @@ def _names(trial: Trial) -> list[str]:
 
 def _drop_names(trial: Trial, names: Sequence[str]) -> Trial:
     gone = frozenset(names)
-    return _edited(trial, lambda case: _pruned(case, gone))
+    return _with_edited_cases(trial, lambda case: _value_without(case, gone))
 
 
-def _pruned(value: Any, gone: frozenset[str]) -> Any:
+def _value_without(value: Any, gone: frozenset[str]) -> Any:
     if isinstance(value, dict):
-        return {key: _pruned(item, gone) for key, item in value.items() if key not in gone}
+        return {key: _value_without(item, gone) for key, item in value.items() if key not in gone}
     if isinstance(value, list):
         kept = (item for item in value if not (isinstance(item, str) and item in gone))
-        return [_pruned(item, gone) for item in kept]
+        return [_value_without(item, gone) for item in kept]
     return value
 
 
-def _fields(trial: Trial) -> list[Path]:
+def _removable_fields(trial: Trial) -> list[Path]:
     """Return the paths of all fields of nested objects and of all list items except strings."""
     found: dict[Path, None] = {}
     for _, case in trial.questions:
-        for path, value in _walk(case):
+        for path, value in _values_in(case):
             if isinstance(value, dict) and path:
                 found.update(dict.fromkeys((*path, key) for key in value))
             if isinstance(value, list):
@@ -133,13 +133,13 @@ def _fields(trial: Trial) -> list[Path]:
 def _drop_fields(trial: Trial, paths: Sequence[Path]) -> Trial:
     def dropped(case: Any) -> Any:
         case = copied(case)
-        for path in sorted(paths, key=_position, reverse=True):
+        for path in sorted(paths, key=_removal_order, reverse=True):
             holder = _value_at(case, path[:-1])
-            if _has(holder, path[-1]):
+            if _contains_step(holder, path[-1]):
                 del holder[path[-1]]
         return case
 
-    return _edited(trial, dropped)
+    return _with_edited_cases(trial, dropped)
 
 
 def _with_names_merged(trial: Trial, failing: Failing) -> Trial:
@@ -161,7 +161,7 @@ def _removable_groups(trial: Trial) -> list[list[str]]:
     groups: dict[Path, list[str]] = {}
     for operation, case in trial.questions:
         named = OPERATIONS[operation].removable
-        for path, value in _walk(case):
+        for path, value in _values_in(case):
             if isinstance(value, dict) and path and path[-1] in named:
                 groups.setdefault(path, [name for name in value if isinstance(value[name], dict)])
     return list(groups.values())
@@ -173,30 +173,32 @@ def _merge_names(trial: Trial, kept: str, gone: str) -> Trial:
             return [merged(item) for item in value]
         if not isinstance(value, dict):
             return value
-        both = {kept: _sum(value[kept], value[gone])} if {kept, gone} <= value.keys() else {}
+        both = {kept: _added(value[kept], value[gone])} if {kept, gone} <= value.keys() else {}
         return {key: merged(item) for key, item in {**value, **both}.items()}
 
-    return _drop_names(_edited(trial, merged), [gone])
+    return _drop_names(_with_edited_cases(trial, merged), [gone])
 
 
-def _sum(one: Any, other: Any) -> Any:
+def _added(first: Any, second: Any) -> Any:
     """Return the sum of two numbers, or of two objects field by field.
 
-    Values that are not numbers are taken from `one`.
+    Values that are not numbers are taken from `first`.
     """
-    if isinstance(one, dict) and isinstance(other, dict):
-        return {key: _sum(item, other[key]) if key in other else item for key, item in one.items()}
-    numbers = not {type(one), type(other)} - {int, float}
-    return one + other if numbers else one
+    if isinstance(first, dict) and isinstance(second, dict):
+        return {
+            key: _added(item, second[key]) if key in second else item for key, item in first.items()
+        }
+    numbers = not {type(first), type(second)} - {int, float}
+    return first + second if numbers else first
 
 
 def _with_plain_names(trial: Trial, failing: Failing) -> Trial:
     """Replace long, non-ASCII and misleading names by simple names while the trial still fails."""
-    plainer = [_edited(trial, edit) for edit in edits_to_plain_names(trial)]
+    plainer = [_with_edited_cases(trial, edit) for edit in edits_to_plain_names(trial)]
     return first_failing(failing, plainer) or trial
 
 
-def _position(path: Path) -> list[tuple[int, str]]:
+def _removal_order(path: Path) -> list[tuple[int, str]]:
     """Return a sort key by which later list elements are removed first.
 
     Otherwise, removing an element would invalidate the paths of later elements.
@@ -212,18 +214,20 @@ def _without_questions(trial: Trial, failing: Failing) -> Trial:
         kept = (one for index, one in enumerate(now.questions) if index not in gone)
         return Trial(tuple(kept) or now.questions)
 
-    return _without(trial, lambda now: list(range(first, len(now.questions))), drop, failing)
+    return _remove_while_failing(
+        trial, lambda now: list(range(first, len(now.questions))), drop, failing
+    )
 
 
 def _value_at(value: Any, path: Path) -> Any:
     for step in path:
-        if not _has(value, step):
+        if not _contains_step(value, step):
             return None
         value = value[step]
     return value
 
 
-def _has(holder: Any, step: int | str) -> bool:
+def _contains_step(holder: Any, step: int | str) -> bool:
     if isinstance(holder, dict):
         return step in holder
     return isinstance(holder, list) and isinstance(step, int) and step < len(holder)
@@ -231,17 +235,17 @@ def _has(holder: Any, step: int | str) -> bool:
 
 def _with_plainer_numbers(trial: Trial, failing: Failing) -> Trial:
     """Simplify numbers, as many at a time as possible while the trial still fails."""
-    if len(_numbers(trial)) > MAX_NUMBERS:
-        return _without(trial, _plainer_numbers, _replaced, failing)
+    if len(_numbers_of(trial)) > MAX_NUMBERS:
+        return _remove_while_failing(trial, _plainer_numbers, _with_replacements, failing)
     while True:
         candidates = [
             (path, number, plainer)
-            for path, number in _numbers(trial)
+            for path, number in _numbers_of(trial)
             for plainer in simpler_numbers(number)
         ]
         if not candidates:
             return trial
-        verdicts = failing([_replaced(trial, [one]) for one in candidates])
+        verdicts = failing([_with_replacements(trial, [one]) for one in candidates])
         best: dict[tuple[Path, float], Replacement] = {}
         for one, fails in zip(candidates, verdicts, strict=True):
             if fails:
@@ -253,7 +257,7 @@ def _with_plainer_numbers(trial: Trial, failing: Failing) -> Trial:
 
 def _plainer_numbers(trial: Trial) -> list[Replacement]:
     """Return the simplest replacement for each number that can be simplified."""
-    pairs = ((path, number, simpler_numbers(number)) for path, number in _numbers(trial))
+    pairs = ((path, number, simpler_numbers(number)) for path, number in _numbers_of(trial))
     return [(path, number, plainer[0]) for path, number, plainer in pairs if plainer]
 
 
@@ -263,15 +267,15 @@ def _apply_while_failing(trial: Trial, edits: list[Replacement], failing: Failin
     The first replacement alone is known to fail.
     """
     sizes = (len(edits) >> shift for shift in range(len(edits).bit_length()))
-    rounds = [_replaced(trial, edits[:size]) for size in sizes]
+    rounds = [_with_replacements(trial, edits[:size]) for size in sizes]
     return first_failing(failing, rounds[:-1]) or rounds[-1]
 
 
-def _numbers(trial: Trial) -> list[tuple[Path, float]]:
+def _numbers_of(trial: Trial) -> list[tuple[Path, float]]:
     found = (
         (path, value)
         for _, case in trial.questions
-        for path, value in _walk(case)
+        for path, value in _values_in(case)
         if isinstance(value, int | float) and not isinstance(value, bool)
     )
     return list(dict.fromkeys(found))
@@ -307,16 +311,16 @@ def _simplicity(number: float) -> tuple[int, int, float]:
     return (known, len(digits) + (number != int(number)), abs(number))
 
 
-def _replaced(trial: Trial, edits: Sequence[Replacement]) -> Trial:
+def _with_replacements(trial: Trial, edits: Sequence[Replacement]) -> Trial:
     def replaced(case: Any) -> Any:
         case = copied(case)
         for path, number, plainer in edits:
             holder = _value_at(case, path[:-1])
-            if _has(holder, path[-1]) and holder[path[-1]] == number:
+            if _contains_step(holder, path[-1]) and holder[path[-1]] == number:
                 holder[path[-1]] = plainer
         return case
 
-    return _edited(trial, replaced)
+    return _with_edited_cases(trial, replaced)
 
 
 STEPS = (
@@ -334,7 +338,7 @@ CASE_STEPS = STEPS[2:]
 """The steps that change cases and keep all questions of a trial."""
 
 
-def _edited(trial: Trial, edit: Callable[[Any], Any]) -> Trial:
+def _with_edited_cases(trial: Trial, edit: Callable[[Any], Any]) -> Trial:
     """Return a trial with each case edited.
 
     If the other questions are transformed copies of the first, they are copied from its new form.
@@ -346,7 +350,7 @@ def _edited(trial: Trial, edit: Callable[[Any], Any]) -> Trial:
     return Trial((first, *others))
 
 
-def _walk(
+def _values_in(
     value: Any, path: tuple[int | str, ...] = ()
 ) -> Iterator[tuple[tuple[int | str, ...], Any]]:
     yield path, value
@@ -356,4 +360,4 @@ def _walk(
     elif isinstance(value, list):
         items = enumerate(value)
     for key, item in items:
-        yield from _walk(item, (*path, key))
+        yield from _values_in(item, (*path, key))

@@ -192,12 +192,12 @@ def failure_of(applied: AppliedRule, shown: ShownFault, plan: Plan) -> Failure:
         again=reproduce_command(judged, plan, "--replay", file, pinned=pinned),
         readings=tuple(f"{name}={value} ({how[name]})" for name, value in consulted.items()),
         passes_under=tuple(one for one in passes_under if one not in excluded),
-        answers=tuple(_answers(shown)),
+        answers=tuple(_answer_lines(shown)),
         settings=tuple(settings_in_force(profile, readings, fault.trial)),
     )
 
 
-def _answers(shown: ShownFault) -> Iterator[str]:
+def _answer_lines(shown: ShownFault) -> Iterator[str]:
     """Yield a line for each answer, labelled if there are several; nothing for one long answer."""
     trial, answers = shown.fault.trial, shown.fault.answers
     if trial.before:

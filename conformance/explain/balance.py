@@ -47,21 +47,23 @@ EARLIEST = "3.0.0"
 """The first version with an extensible load manager, before all changes of its rules."""
 
 
-def balance_lines(data: LoadData, given: Mapping[str, Any], release: str | None) -> Iterator[str]:
+def balance_lines(
+    data: LoadData, given_settings: Mapping[str, Any], release: str | None
+) -> Iterator[str]:
     """Yield the loads, the conditions of TransferShedder, and whether it sheds.
 
     If `release` is None, the rules of the newest known release are used, and one line lists the
     releases that decide differently.
     """
     at = release or known_releases()[-1]
-    settings = _settings_in(given, at)
+    settings = _settings_in(given_settings, at)
     state = _first_state(data, settings, at)
     newest = "" if release else ", the newest known release"
     yield from paragraph(
         f"load data of the extensible load manager, by the rules of {TRANSFER_SHEDDER} of Pulsar "
         f"{at}{newest}"
     )
-    if not release and (others := _deciding_otherwise(data, given, at)):
+    if not release and (others := _deciding_otherwise(data, given_settings, at)):
         verb = "decides" if len(others) == 1 else "decide"
         yield from paragraph(f"Pulsar {enumerated(others)} {verb} otherwise (see --release)")
     yield ""
@@ -73,15 +75,18 @@ def balance_lines(data: LoadData, given: Mapping[str, Any], release: str | None)
 
 
 def changed_lines(
-    data: LoadData, given: Mapping[str, Any], before: Mapping[str, Any], release: str | None
+    data: LoadData,
+    given_settings: Mapping[str, Any],
+    before: Mapping[str, Any],
+    release: str | None,
 ) -> Iterator[str]:
     """Yield the leader's decision under `before`, the settings without the changes.
 
-    If the decision under `given`, the settings with the changes, is the same, yield only a remark
-    that the changes do not affect it.
+    If the decision under `given_settings`, which include the changes, is the same, yield only a
+    remark that the changes do not affect it.
     """
     at = release or known_releases()[-1]
-    if _decision(data, given, at) == _decision(data, before, at):
+    if _decision_key(data, given_settings, at) == _decision_key(data, before, at):
         yield from ("", *paragraph("the changed settings do not affect which bundles go"))
         return
     settings = _settings_in(before, at)
@@ -89,13 +94,13 @@ def changed_lines(
     yield from _answer_lines(_first_state(data, settings, at), settings)
 
 
-def _settings_in(given: Mapping[str, Any], version: str) -> Mapping[str, Any]:
+def _settings_in(settings: Mapping[str, Any], version: str) -> Mapping[str, Any]:
     """Return the settings in force in a version, defaults included."""
     known = broker_settings()
     default = {name: default_in_version(one, version) for name, one in known.items()}
     own = {
         name: one
-        for name, one in given.items()
+        for name, one in settings.items()
         if one is not None and (name not in known or has_setting(known[name], version))
     }
     return {**default, **own}
@@ -127,15 +132,17 @@ def _rules_in(settings: Mapping[str, Any], version: str) -> TransferRules:
     )
 
 
-def _deciding_otherwise(data: LoadData, given: Mapping[str, Any], version: str) -> list[str]:
+def _deciding_otherwise(data: LoadData, settings: Mapping[str, Any], version: str) -> list[str]:
     """Return the known releases, and `EARLIEST`, that decide differently from `version`."""
-    mine = _decision(data, given, version)
-    return [one for one in (EARLIEST, *known_releases()) if _decision(data, given, one) != mine]
+    mine = _decision_key(data, settings, version)
+    return [
+        one for one in (EARLIEST, *known_releases()) if _decision_key(data, settings, one) != mine
+    ]
 
 
-def _decision(data: LoadData, given: Mapping[str, Any], version: str) -> Any:
+def _decision_key(data: LoadData, given_settings: Mapping[str, Any], version: str) -> Any:
     """Return the moves on which a version decides, in a form that can be compared."""
-    settings = _settings_in(given, version)
+    settings = _settings_in(given_settings, version)
     if _why_off(settings):
         return []
     pairs = load_pairs(_with_outdated_brokers(data, settings), _rules_in(settings, version))
@@ -254,15 +261,15 @@ def _pair_lines(state: LoadState, rows: Sequence[BundleRow]) -> Iterator[str]:
     )
 
 
-def _why_off(given: Mapping[str, Any]) -> str:
+def _why_off(settings: Mapping[str, Any]) -> str:
     """Return the setting, with its value, that turns shedding off entirely; empty if none does."""
-    off = next((name for name in SWITCHES if given[name] is False), None)
+    off = next((name for name in SWITCHES if settings[name] is False), None)
     if off is not None:
         return f"{off} is false"
     return (
         ""
-        if given[MAX_SHEDDING_BROKERS] > 0
-        else f"{MAX_SHEDDING_BROKERS} is {given[MAX_SHEDDING_BROKERS]}"
+        if settings[MAX_SHEDDING_BROKERS] > 0
+        else f"{MAX_SHEDDING_BROKERS} is {settings[MAX_SHEDDING_BROKERS]}"
     )
 
 

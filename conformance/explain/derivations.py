@@ -93,7 +93,9 @@ class ExplainOptions:
         return {name: self.newer_names.get(name, name) for name in self.settings}
 
 
-def _asked(provided: ProvidedQuestions, options: ExplainOptions) -> tuple[Trial, Trial, Model, str]:
+def _prepare_question(
+    provided: ProvidedQuestions, options: ExplainOptions
+) -> tuple[Trial, Trial, Model, str]:
     """Return the trial with the given settings, the trial to answer, the model, and the version.
 
     The trial to answer also names the shedding strategy that the version would use.
@@ -138,9 +140,9 @@ def _reading_notes(provided: ProvidedQuestions, profile: str) -> Iterator[str]:
         yield f"the case's {enumerated(left)} is not used, as {profile} does not leave it open"
 
 
-def _other_readings(given: Mapping[str, str], own: Mapping[str, str]) -> dict[str, str]:
+def _other_readings(readings: Mapping[str, str], own: Mapping[str, str]) -> dict[str, str]:
     """Return the given readings that differ from the readings in `own`."""
-    return {name: value for name, value in given.items() if own.get(name) != value}
+    return {name: value for name, value in readings.items() if own.get(name) != value}
 
 
 def _swept_lines(text: str, provided: ProvidedQuestions, options: ExplainOptions) -> Iterator[str]:
@@ -148,7 +150,7 @@ def _swept_lines(text: str, provided: ProvidedQuestions, options: ExplainOptions
     if options.unknown:
         unknown = ", ".join(options.unknown)
         raise BadCase(f"--sweep: the traffic of {unknown} is unknown; give load reports")
-    _, trial, model, version = _asked(provided, options)
+    _, trial, model, version = _prepare_question(provided, options)
     missing = options.focus.missing(trial.questions[0].case)
     if missing is not None:
         raise BadCase(f"{provided.place}: {missing}")
@@ -165,7 +167,7 @@ def case_lines(provided: ProvidedQuestions, options: ExplainOptions) -> Generato
     if options.sweep is not None:
         yield from _swept_lines(options.sweep, provided, options)
         return True
-    changed, trial, asked, version = _asked(provided, options)
+    changed, trial, asked, version = _prepare_question(provided, options)
     model, taken = with_release_defaults(trial, asked)
     derived = derivations_for(provided.place, trial, model, provided.settings)
     undecided = undecided_brokers(trial, model, options.unknown)
@@ -191,7 +193,7 @@ def case_lines(provided: ProvidedQuestions, options: ExplainOptions) -> Generato
     for note in notes:
         yield from paragraph(note, 2)
     _check_focus(provided.place, trial, options.focus)
-    yield from _derivations(trial, derived, options, model)
+    yield from _derivation_lines(trial, derived, options, model)
     if undecided:
         return False
     yield from next_report_lines(trial, model)
@@ -230,9 +232,9 @@ def _defaults_lines(
         yield from paragraph(line, 2)
 
 
-def _nic_speed_notes(trial: Trial, given: Mapping[str, Any]) -> Iterator[str]:
+def _nic_speed_notes(trial: Trial, changes: Mapping[str, Any]) -> Iterator[str]:
     """Yield a note if a setting on the command line would have changed the load reports."""
-    if NIC_SPEED in given and any(
+    if NIC_SPEED in changes and any(
         operation.startswith("shed.") for operation, _ in trial.questions
     ):
         yield (
@@ -287,7 +289,7 @@ def example_lines(example: Example, options: ExplainOptions) -> Iterator[str]:
     yield from (line for step in example.arithmetic for line in paragraph(step, 2))
     yield from ("", *paragraph(f"by the model, {_profile_and_readings(model)}"))
     yield from _defaults_lines(model, taken, options)
-    yield from _derivations(trial, derived, options, model)
+    yield from _derivation_lines(trial, derived, options, model)
     yield from compared_lines(own, trial, model)
     answers = [dict(one.answer) for one in derived]
     possible = [*_possible_answers(example, answers, model)]
@@ -308,7 +310,7 @@ def _profile_and_readings(model: Model) -> str:
     return ", ".join((model.profile, *others))
 
 
-def _derivations(
+def _derivation_lines(
     trial: Trial, derived: Sequence[Derivation], options: ExplainOptions, model: Model
 ) -> Iterator[str]:
     """Yield each question with its derivation and answer; equal questions in a row appear once."""
@@ -323,7 +325,7 @@ def _derivations(
         found = tuple(
             map(paper.with_logged_unit, fold_steps(tuple(focus.shown_steps(each[0].steps))))
         )
-        found = tuple(_with_ports(one, options.ports) for one in found)
+        found = tuple(_with_port_remark(one, options.ports) for one in found)
         every = options.every or bool(focus)
         kept = found
         if not every:
@@ -349,7 +351,7 @@ def _derivations(
             yield from spread_lines(operation, case, answer, every)
 
 
-def _with_ports(step: Step, ports: Sequence[str]) -> Step:
+def _with_port_remark(step: Step, ports: Sequence[str]) -> Step:
     """Return the step; if it is about isolation policies, add a remark on regexes in `ports`."""
     if not ports or step.label.strip() != "isolation":
         return step

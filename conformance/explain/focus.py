@@ -91,27 +91,27 @@ class Focus:
     def shown_steps(self, steps: Sequence[Step]) -> Iterator[Step]:
         """Yield the general steps, and the steps about the selected broker or bundle."""
         for section in _sections(steps):
-            if not section[0].text and not self._includes(section):
+            if not section[0].text and not self._includes_section(section):
                 continue
             yield from (step for step in section if self._is_shown(step))
 
-    def _includes(self, section: Sequence[Step]) -> bool:
+    def _includes_section(self, section: Sequence[Step]) -> bool:
         if self.broker is not None and section[0].label.strip() != self.broker:
             return False
-        return self.bundle is None or any(_is_about(step, self.bundle) for step in section)
+        return self.bundle is None or any(_is_about_bundle(step, self.bundle) for step in section)
 
     def _is_shown(self, step: Step) -> bool:
         walked = step.label.strip() in BUNDLE_LABELS
-        return self.bundle is None or not walked or _is_about(step, self.bundle)
+        return self.bundle is None or not walked or _is_about_bundle(step, self.bundle)
 
     def shown_answer(self, answer: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return an answer with only the unloads of the selected broker or bundle."""
         pairs = answer.get("unload")
         if not isinstance(pairs, list) or not self:
             return answer
-        return {**answer, "unload": [pair for pair in pairs if self._matches(pair)]}
+        return {**answer, "unload": [pair for pair in pairs if self._matches_unload(pair)]}
 
-    def _matches(self, pair: Mapping[str, str]) -> bool:
+    def _matches_unload(self, pair: Mapping[str, str]) -> bool:
         asked = {"broker": self.broker, "bundle": self.bundle}
         return all(name is None or pair[what] == name for what, name in asked.items())
 
@@ -247,7 +247,7 @@ def _sections(steps: Sequence[Step]) -> Iterator[list[Step]]:
         yield section
 
 
-def _is_about(step: Step, bundle: str) -> bool:
+def _is_about_bundle(step: Step, bundle: str) -> bool:
     return step.label.strip() in BUNDLE_LABELS and step.text.startswith(bundle)
 
 

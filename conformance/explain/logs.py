@@ -56,7 +56,7 @@ def log_lines(file: Path) -> Iterator[str]:
         raise BadCase(f"{file}: {why_unreadable(error, file)}") from None
     found = others = differing = 0
     for line in read_log_lines(content.decode("utf-8", "replace").splitlines()):
-        parts = _explained(line)
+        parts = _explain_line(line)
         others += not parts and any(name in line.text for name in ("Shedder", *SPLITTING))
         if parts:
             found += 1
@@ -74,7 +74,7 @@ def log_lines(file: Path) -> Iterator[str]:
         yield f"{counted(others, 'other line')} of shedders and splits not explained"
 
 
-def _explained(line: LogLine) -> list[str]:
+def _explain_line(line: LogLine) -> list[str]:
     """Return the explanation of a line; empty if it is not about an unload or a split."""
     for pattern, explain in PATTERNS.items():
         if matched := pattern.search(line.message):
@@ -93,7 +93,7 @@ def _over_average(figures: Figures) -> Iterator[str]:
     """Explain a ThresholdShedder line: usage, average, threshold, amount to shed, remainder."""
     broker, *texts = figures
     usage, average, threshold, planned, left = map(float, texts)
-    usage, average, threshold = _percent(usage, average, threshold)
+    usage, average, threshold = _as_percents(usage, average, threshold)
     limit = f"{average:.2f} + {threshold:g} %"
     yield f"ThresholdShedder, {broker}: {usage:.2f} % is over {limit}"
     share = usage - average - threshold + MARGIN
@@ -102,14 +102,14 @@ def _over_average(figures: Figures) -> Iterator[str]:
     total = planned + left
     arithmetic = f"{usage:.2f} - ({average:.2f} + {threshold:g}) + {MARGIN}"
     yield f"to shed: {arithmetic} = {share:.2f} % of {_rate(total)} = {_rate(share / 100 * total)}"
-    yield _verdict(texts[3], share / 100 * total)
+    yield _agreement_text(texts[3], share / 100 * total)
 
 
 def _over_threshold(figures: Figures) -> Iterator[str]:
     """Explain an OverloadShedder line: usage, threshold, amount to shed, resources if listed."""
     broker, *texts, resources = figures
     usage, threshold, planned = map(float, texts)
-    usage, threshold = _percent(usage, threshold)
+    usage, threshold = _as_percents(usage, threshold)
     yield f"OverloadShedder, {broker}: {usage:.2f} % is over {threshold:g} %"
     share = usage - threshold + MARGIN
     yield (
@@ -261,7 +261,7 @@ def _same_owner(figures: Figures) -> Iterator[str]:
     yield f"{strategy} does not unload {bundle}: {broker}, its owner, would be chosen again"
 
 
-def _percent(*values: float) -> tuple[float, ...]:
+def _as_percents(*values: float) -> tuple[float, ...]:
     """Return the values in percent; logs of old releases have fractions, which are converted."""
     return tuple(100 * value for value in values) if max(values) <= LARGEST_FRACTION else values
 
@@ -271,7 +271,7 @@ def _rate(mebibytes: float) -> str:
     return f"{mebibytes:.4g} MiB/s ({mebibytes * MEBIBYTE / MEGABYTE:.4g} MB/s)"
 
 
-def _verdict(logged: str, computed: float) -> str:
+def _agreement_text(logged: str, computed: float) -> str:
     """Return whether a logged amount agrees with a recomputed one, apart from rounding."""
     rounding = 0.0 if "E" in logged else 0.5 / 10 ** len(logged.partition(".")[2])
     allowed = max(TOLERANCE * max(abs(computed), 1e-9), rounding)

@@ -124,7 +124,7 @@ def format_answer(value: Mapping[str, Any], indent: int = 2, every: bool = True)
     width = max((len(name) for name in value if len(name) <= MAX_LABEL_LENGTH), default=0)
     for name, item in value.items():
         more = 0 if every or not isinstance(item, Mapping | list) else len(item) - MAX_ALIKE
-        first, *rest = _value_lines(_beginning(item) if more > 0 else item)
+        first, *rest = _value_lines(_shortened_list(item) if more > 0 else item)
         if more > 0:
             rest.append(f"and {len(item) - SHOWN_OF_MANY} more ({REST})")
         yield from format_entry(name, first, indent, width)
@@ -132,7 +132,7 @@ def format_answer(value: Mapping[str, Any], indent: int = 2, every: bool = True)
             yield from format_entry("", line, indent, width)
 
 
-def _beginning(value: Mapping[str, Any] | list[Any]) -> Mapping[str, Any] | list[Any]:
+def _shortened_list(value: Mapping[str, Any] | list[Any]) -> Mapping[str, Any] | list[Any]:
     if isinstance(value, list):
         return value[:SHOWN_OF_MANY]
     return dict([*value.items()][:SHOWN_OF_MANY])
@@ -167,11 +167,14 @@ def _value_lines(value: Any) -> list[str]:
         return [f"{name}: {line}" for name, item in value.items() for line in _value_lines(item)]
     if isinstance(value, list):
         if any(_has_parts(item) for item in value):
-            return [f"{number}: {_changes(*two)}" for number, two in enumerate(_pairs(value), 1)]
+            return [
+                f"{number}: {_changed_fields_text(*two)}"
+                for number, two in enumerate(_pairs(value), 1)
+            ]
         lines = [line for item in value for line in _value_lines(item)]
         short = all(len(line) <= MAX_ELEMENT_LENGTH for line in lines)
         return [", ".join(lines)] if lines and short else lines or ["nothing"]
-    return [_plain(value)]
+    return [_plain_text(value)]
 
 
 def _has_parts(value: Any) -> bool:
@@ -184,7 +187,7 @@ def _pairs(values: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
     return zip([{}, *values], values, strict=False)
 
 
-def _changes(before: Mapping[str, Any], value: Mapping[str, Any]) -> str:
+def _changed_fields_text(before: Mapping[str, Any], value: Mapping[str, Any]) -> str:
     """Format the fields in which an object differs from the previous object."""
     changed = {name: item for name, item in value.items() if before.get(name) != item}
     fields = (f"{name} {', '.join(_value_lines(item))}" for name, item in changed.items())
@@ -195,10 +198,10 @@ def _fields(value: Mapping[str, Any]) -> str:
     if {"broker", "bundle"} <= set(value) <= {"broker", "bundle", "to"}:
         to = f", to {value['to']}" if "to" in value else ""
         return f"{value['bundle']} of {value['broker']}{to}"
-    return ", ".join(f"{name} {_plain(item)}" for name, item in value.items()) or "nothing"
+    return ", ".join(f"{name} {_plain_text(item)}" for name, item in value.items()) or "nothing"
 
 
-def _plain(value: Any) -> str:
+def _plain_text(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if value == "":
@@ -215,7 +218,7 @@ def with_logged_unit(step: Step) -> Step:
     if step.label.strip() != "to shed":
         return step
 
-    def both(found: re.Match[str]) -> str:
-        return f"{found[1]} ({float(found[2]) * BYTES[found[3]] / 2**20:.3g} MiB/s)"
+    def both(match: re.Match[str]) -> str:
+        return f"{match[1]} ({float(match[2]) * BYTES[match[3]] / 2**20:.3g} MiB/s)"
 
     return replace(step, text=AMOUNT.sub(both, step.text))

@@ -102,16 +102,16 @@ def _default_in_release(profile: str, name: str) -> Value | None:
     return setting.default(nearest_release(released.partition("-")[2]))
 
 
-def check_case(found: MadeCase) -> None:
+def check_case(made: MadeCase) -> None:
     """Raise `BadSetting` if a case concerns the modular manager but the cluster runs another."""
-    asked = next((name for name, _ in found.trial.questions if name.startswith(OF_MODULAR)), None)
-    if found.simple and asked:
+    asked = next((name for name, _ in made.trial.questions if name.startswith(OF_MODULAR)), None)
+    if made.simple and asked:
         raise BadSetting(
-            f"{found.source}: the reports of {', '.join(found.simple)} are those of the simple "
+            f"{made.source}: the reports of {', '.join(made.simple)} are those of the simple "
             f"load manager, but {asked} asks about the modular one; save reports of brokers that "
             "run the modular one, or give a profile with --judge-by to ask anyway"
         )
-    check_manager(found.place, found.trial, found.profile, found.running)
+    check_manager(made.place, made.trial, made.profile, made.running)
 
 
 def check_manager(
@@ -265,8 +265,8 @@ def other_decisions(trial: Trial, model: Model, trials: Mapping[str, Trial]) -> 
             derived = list(possible_derivations(seen, other))
         except MissingSetting:
             continue
-        if possible.isdisjoint(map(_comparable, derived)):
-            found.setdefault(_decision_of(derived[0]), []).append(profile)
+        if possible.isdisjoint(map(_comparable_answer, derived)):
+            found.setdefault(_decision_text(derived[0]), []).append(profile)
             notes |= dict.fromkeys(
                 () if profile in trials else _shared_history_notes(seen, model, other)
             )
@@ -322,7 +322,7 @@ def profiles_to_compare(profile: str) -> list[str]:
 
 def comparable_answers(trial: Trial, model: Model) -> set[Any]:
     """Return the model's possible answers, in a form in which equal decisions compare equal."""
-    return {_comparable(one) for one in possible_derivations(trial, model)}
+    return {_comparable_answer(one) for one in possible_derivations(trial, model)}
 
 
 def possible_derivations(trial: Trial, model: Model) -> Iterator[Derivation]:
@@ -347,18 +347,18 @@ def describe_chosen_broker(trial: Trial, model: Model, broker: str) -> str:
 
 def _possible_decisions(derived: Iterable[Derivation]) -> str:
     """Return all possible decisions on one line; more than one only if the choice is random."""
-    first, *others = dict.fromkeys(map(_decision_of, derived))
+    first, *others = dict.fromkeys(map(_decision_text, derived))
     return " or ".join(sorted((first, *others)))
 
 
-def _comparable(derived: Derivation) -> Any:
+def _comparable_answer(derived: Derivation) -> Any:
     pairs = derived.answer.get("unload")
     if pairs is None:
-        return _decision_of(derived)
+        return _decision_text(derived)
     return frozenset((one["broker"], one["bundle"]) for one in pairs)
 
 
-def _decision_of(derived: Derivation) -> str:
+def _decision_text(derived: Derivation) -> str:
     return format_decision(derived.answer) + condition_clause(derived)
 
 

@@ -42,18 +42,18 @@ def _check_loads(brokers: Mapping[str, Any], paths: Mapping[str, Path]) -> None:
                 raise BadSnapshot(f"{paths[name]}: {key} of {name} is not a number")
 
 
-def load_data(folder: Path, given: Collection[Path] = ()) -> LoadData | None:
+def load_data(folder: Path, to_skip: Collection[Path] = ()) -> LoadData | None:
     """Read a folder with load data of the extensible load manager, or a file of its topics'
     messages.
 
-    The result is None if the files are of another kind, such as load reports. `given` has the files
-    of the folder that are read for another purpose and skipped here. Errors: `BadSnapshot`.
+    The result is None if the files are of another kind, such as load reports. Files in `to_skip`
+    are not read: they have another purpose. Errors: `BadSnapshot`.
     """
     if has_consumed_messages(folder):
         return consumed_load_data(folder)
     if not folder.is_dir():
         return None
-    found, notes = saved_files(folder, given)
+    found, notes = saved_files(folder, to_skip)
     files = {one.broker: one.content for one in found}
     paths = {one.broker: one.path for one in found}
     top = {name: data for name, data in files.items() if isinstance(data, dict) and TOP in data}
@@ -85,9 +85,9 @@ def parse_load_data(brokers: Mapping[str, Any], top: Mapping[str, Any]) -> LoadD
     """Parse load data and top bundles from Pulsar's own JSON."""
     return LoadData(
         {name: one[LOAD] for name, one in brokers.items()},
-        {name: one.get(TRAFFIC, _carried(one) or 0.0) for name, one in brokers.items()},
-        {name: _bundles(one[TOP]) for name, one in top.items()},
-        {name: _carried(one) or one.get(TRAFFIC, 0.0) for name, one in brokers.items()},
+        {name: one.get(TRAFFIC, _throughput_in_both(one) or 0.0) for name, one in brokers.items()},
+        {name: _parse_top_bundles(one[TOP]) for name, one in top.items()},
+        {name: _throughput_in_both(one) or one.get(TRAFFIC, 0.0) for name, one in brokers.items()},
         {
             name: one[UPDATED_AT]
             for name, one in brokers.items()
@@ -96,12 +96,14 @@ def parse_load_data(brokers: Mapping[str, Any], top: Mapping[str, Any]) -> LoadD
     )
 
 
-def _carried(stats: Mapping[str, Any]) -> float | None:
+def _throughput_in_both(stats: Mapping[str, Any]) -> float | None:
     """Return the bytes per second in both directions together; None if both are unknown."""
     known = [one for one in map(stats.get, BYTES) if isinstance(one, int | float)]
     return float(sum(known)) if known else None
 
 
-def _bundles(bundles: Any) -> dict[str, float | None]:
+def _parse_top_bundles(bundles: Any) -> dict[str, float | None]:
     found = [one for one in bundles or () if isinstance(one, dict)]
-    return {str(one.get("bundleName")): _carried(one.get("stats") or {}) for one in found}
+    return {
+        str(one.get("bundleName")): _throughput_in_both(one.get("stats") or {}) for one in found
+    }

@@ -38,7 +38,7 @@ def spread_lines(
     if operation != LOCATE.id or len(case["topics"]) < 2 or "bundles" not in answer:
         return
     yield from ("", "topics in each bundle")
-    yield from _counts(answer["bundles"], _shares(case), "in one bundle", every)
+    yield from _count_lines(answer["bundles"], _hash_shares(case), "in one bundle", every)
 
 
 def broker_lines(
@@ -54,7 +54,7 @@ def broker_lines(
     """
     owners = {bundle: broker for broker, bundles in owned.items() for bundle in bundles}
     shares: dict[str, float] = dict.fromkeys(owned, 0.0)
-    for bundle, share in _shares(case).items():
+    for bundle, share in _hash_shares(case).items():
         broker = owners.get(bundle, NO_BROKER)
         shares[broker] = shares.get(broker, 0) + share
     used = dict.fromkeys(sorted(answer["bundles"]))
@@ -65,20 +65,20 @@ def broker_lines(
     yield from columns(rows)
     yield from ("", "topics on each broker")
     placed = [owners.get(bundle, NO_BROKER) for bundle in answer["bundles"]]
-    yield from _counts(placed, shares, "on one broker", every)
+    yield from _count_lines(placed, shares, "on one broker", every)
 
 
 NO_BROKER = "no broker"
 """Label for topics in bundles that no broker owns."""
 
 
-def _shares(case: Mapping[str, Any]) -> dict[str, float]:
+def _hash_shares(case: Mapping[str, Any]) -> dict[str, float]:
     """Return the fraction of the hash range that each bundle covers."""
     edges = [int(edge, 16) for edge in case["boundaries"]]
     return {f"0x{low:08x}_0x{high:08x}": (high - low) / HASHES for low, high in pairwise(edges)}
 
 
-def _counts(
+def _count_lines(
     placed: Sequence[str], shares: Mapping[str, float], where: str, every: bool
 ) -> Iterator[str]:
     found = Counter(placed)
@@ -145,13 +145,13 @@ def probability_of_at_most(
         rest -= share
         for count, chance in enumerate(left):
             if chance:
-                for taken, weight in enumerate(_binomial(count, part, most)):
+                for taken, weight in enumerate(_binomial_probabilities(count, part, most)):
                     after[count - taken] += chance * weight
         left = after
     return sum(left) if other else left[0]
 
 
-def _binomial(count: int, part: float, most: int) -> Iterator[float]:
+def _binomial_probabilities(count: int, part: float, most: int) -> Iterator[float]:
     """Yield the probabilities that 0, 1, … up to `most` of `count` topics fall into a bundle.
 
     `part` is the probability that a topic falls into the bundle.

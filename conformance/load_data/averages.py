@@ -72,7 +72,7 @@ def samples(random: Random, count: int) -> list[Json]:
     return random.choices(different, k=count)
 
 
-def _within(random: Random, windows: tuple[int, int]) -> int:
+def _number_within(random: Random, windows: tuple[int, int]) -> int:
     """Return a number of samples that fit into the longer window."""
     longest = max(windows)
     small = [1, 2, 9, 10, 11, *windows, *(window - 1 for window in windows)]
@@ -80,7 +80,7 @@ def _within(random: Random, windows: tuple[int, int]) -> int:
     return longest if random.random() < SHARE_WITH_MANY_SAMPLES else random.choice(small)
 
 
-def _beyond(random: Random, windows: tuple[int, int]) -> int:
+def _number_beyond(random: Random, windows: tuple[int, int]) -> int:
     """Return a number of samples above the shorter window, sometimes above the longer one."""
     shortest, longest = sorted(windows)
     if longest < 100 and random.random() < 0.5:
@@ -95,7 +95,7 @@ def _none_or_one(random: Random, _windows: tuple[int, int]) -> int:
 
 
 def _any_number(random: Random, windows: tuple[int, int]) -> int:
-    return random.choice((_none_or_one, _within, _beyond))(random, windows)
+    return random.choice((_none_or_one, _number_within, _number_beyond))(random, windows)
 
 
 def bundle_after_samples(counting: Counting) -> st.SearchStrategy[Trial]:
@@ -110,12 +110,12 @@ def bundle_after_samples(counting: Counting) -> st.SearchStrategy[Trial]:
 
 def up_to_one_window() -> st.SearchStrategy[Trial]:
     """Return a strategy for trials with at most as many samples as fit into the longer window."""
-    return bundle_after_samples(_within)
+    return bundle_after_samples(_number_within)
 
 
 def more_than_one_window() -> st.SearchStrategy[Trial]:
     """Return a strategy for trials with more samples than fit into the shorter window."""
-    return bundle_after_samples(_beyond)
+    return bundle_after_samples(_number_beyond)
 
 
 def any_number() -> st.SearchStrategy[Trial]:
@@ -244,7 +244,7 @@ Averages = Mapping[str, Average]
 Sums = Mapping[str, Rates]
 
 
-def _by_name(rates: Rates) -> dict[str, Rate]:
+def _rates_by_name(rates: Rates) -> dict[str, Rate]:
     return dict(zip(RATE_FIELDS, rates.each(), strict=True))
 
 
@@ -252,7 +252,7 @@ def _largest(loads: Iterable[Rates]) -> Rate:
     return max((rate for load in loads for rate in load.each()), default=Fraction(0))
 
 
-def _equal(
+def _demand_equal(
     expect: Expect,
     frame: str,
     answered: Rates,
@@ -261,7 +261,7 @@ def _equal(
     names: Iterable[str] = RATE_FIELDS,
 ) -> None:
     """Demand that rates are equal, apart from rounding errors in sums of the rates in `among`."""
-    found, wanted = _by_name(answered), _by_name(allowed)
+    found, wanted = _rates_by_name(answered), _rates_by_name(allowed)
     residue = MAX_ROUNDING_ERROR * _largest(among)
     for name in names:
         close = same(found[name], wanted[name]) or abs(found[name] - wanted[name]) <= residue
@@ -276,7 +276,7 @@ def averages_all_samples_until_the_window_is_full(
     expect.given(bool(case.samples), "there is a sample")
     for frame, known in answer.items():
         if expect.reached(len(case.samples) <= case.window(frame)):
-            _equal(expect, frame, known.rates, case.average(frame), case.samples)
+            _demand_equal(expect, frame, known.rates, case.average(frame), case.samples)
 
 
 @AVERAGE.check("DATA-02", draws=more_than_one_window())
@@ -286,22 +286,22 @@ def averages_a_limited_number_of_samples(
     """Once the window is full, the average follows the reading `window`."""
     for frame, known in answer.items():
         if expect.reached(len(case.samples) > case.window(frame)):
-            _equal(expect, frame, known.rates, case.average(frame), case.samples)
+            _demand_equal(expect, frame, known.rates, case.average(frame), case.samples)
 
 
 @AVERAGE.check_together("DATA-03", draws=with_one_window_changed())
 def each_frame_has_its_window(
-    asked: Sequence[Asked[SampledBundle, Averages]], expect: Expect
+    exchanges: Sequence[Asked[SampledBundle, Averages]], expect: Expect
 ) -> None:
     """Changing the window of one time frame does not change the other frame's average."""
-    expect.given(len(asked) == 2, "samples in two pairs of windows")
-    (before, first), (after, second) = asked
+    expect.given(len(exchanges) == 2, "samples in two pairs of windows")
+    (before, first), (after, second) = exchanges
     expect.given(before.samples == after.samples, "the samples are the same")
     alike = [frame for frame in FRAMES if before.window(frame) == after.window(frame)]
     expect.given(len(alike) == 1, "one of the windows is changed")
     for frame in alike:
         expect.reached()
-        _equal(expect, frame, second[frame].rates, first[frame].rates, before.samples)
+        _demand_equal(expect, frame, second[frame].rates, first[frame].rates, before.samples)
         counted = f"{frame}.numSamples"
         expect.equal(second[frame].samples, first[frame].samples, counted)
 
@@ -312,7 +312,7 @@ def _expect_unmeasured(
     expect.given(not case.samples, "there is no sample")
     for frame, known in answer.items():
         expect.reached()
-        _equal(expect, frame, known.rates, case.unmeasured, names=names)
+        _demand_equal(expect, frame, known.rates, case.unmeasured, names=names)
 
 
 @AVERAGE.check("DATA-04", draws=never_measured())
@@ -340,7 +340,7 @@ def the_first_sample_overwrites(case: SampledBundle, answer: Averages, expect: E
     )
     residue = MAX_ROUNDING_ERROR * _largest(case.samples)
     for frame, known in answer.items():
-        for name, rate in _by_name(known.rates).items():
+        for name, rate in _rates_by_name(known.rates).items():
             expect.reached()
             low, high = min(columns[name]), max(columns[name])
             inside = low - residue <= rate <= high + residue or same(rate, low) or same(rate, high)
@@ -363,7 +363,7 @@ def a_broker_is_the_sum_of_its_bundles(case: OwnedBundles, answer: Sums, expect:
     for frame, rates in answer.items():
         measured = all(case.measured(bundle, frame) for bundle in case.owned)
         if expect.reached(measured):
-            _equal(expect, frame, rates, case.total(frame))
+            _demand_equal(expect, frame, rates, case.total(frame))
 
 
 @SUM.check("DATA-09", draws=brokers(unmeasured=0.3))
@@ -372,16 +372,16 @@ def unmeasured_bundles_add_assumed_rates(case: OwnedBundles, answer: Sums, expec
     for frame, rates in answer.items():
         measured = all(case.measured(bundle, frame) for bundle in case.owned)
         if expect.reached(not measured):
-            _equal(expect, frame, rates, case.total(frame))
+            _demand_equal(expect, frame, rates, case.total(frame))
 
 
 @SUM.check_together("DATA-10", draws=gaining_or_losing())
 def a_bundle_gained_adds_its_load(
-    asked: Sequence[Asked[OwnedBundles, Sums]], expect: Expect
+    exchanges: Sequence[Asked[OwnedBundles, Sums]], expect: Expect
 ) -> None:
     """A broker that gains a bundle has its previous load plus the load of the bundle."""
-    expect.given(len(asked) == 2, "a broker before and after a change")
-    (fewer, less), (many, more) = sorted(asked, key=lambda asked: len(asked.case.owned))
+    expect.given(len(exchanges) == 2, "a broker before and after a change")
+    (fewer, less), (many, more) = sorted(exchanges, key=lambda exchanges: len(exchanges.case.owned))
     expect.given(fewer.case["bundles"] == many.case["bundles"], "other bundles carry equal traffic")
     gained = [bundle for bundle in many.owned if bundle not in fewer.owned]
     one_more = len(gained) == 1 and len(many.owned) == len(fewer.owned) + 1
@@ -389,4 +389,4 @@ def a_bundle_gained_adds_its_load(
     for frame in FRAMES:
         expect.reached()
         wanted = together((less[frame], many.rates(gained[0], frame)))
-        _equal(expect, frame, more[frame], wanted)
+        _demand_equal(expect, frame, more[frame], wanted)

@@ -331,7 +331,7 @@ def measured_bundles(draw: st.DrawFn, most: Sequence[int] = (1, 2, 3, 10)) -> Tr
     ways = draw(st.sampled_from((DIRECTIONS, DIRECTIONS, *EACH_WAY)))
     carried = draw(st.sampled_from((RATE_FIELDS, RATE_FIELDS, BYTES_ALONE)))
     fields = [name for name in carried if name.endswith(ways)]
-    stats = {name: _carrying(unit * random.choice(sizes), fields, random) for name in names_}
+    stats = {name: _load_carrying(unit * random.choice(sizes), fields, random) for name in names_}
     settings = {} if each == DEFAULT_MOST and draw(st.booleans()) else {MAX_BUNDLES: each}
     written = sometimes_as_text(random, settings)
     return Trial.of(TOP.id, top_case(written, stats, manager, brokers))
@@ -352,7 +352,7 @@ REPORTED_NAMESPACES: Mapping[str, Sequence[str]] = {
 """For each load manager, the namespaces that only it reports on in released Pulsar."""
 
 
-def _carrying(load: int, fields: Sequence[str], random: Random) -> Json:
+def _load_carrying(load: int, fields: Sequence[str], random: Random) -> Json:
     """Return `load` × 100 messages or kB per second in `fields`; other rates are 0 or absent."""
     rest = dict.fromkeys(RATE_FIELDS, 0) if random.random() < 0.5 else {}
     return {

@@ -75,12 +75,12 @@ def draw_resources(random: Random) -> Json:
     return used
 
 
-def _totals(random: Random) -> Json:
+def _draw_totals(random: Random) -> Json:
     """Return a broker's rates and counts, and the bundles that it owns, gained and lost."""
     count = random.choice((0, 0, 1, 4, 30))
     known = names.bundles(random, count + 2)
     owned, gone = known[:count], known[count : count + random.choice((0, 1, 2))]
-    stats = {bundle: {**one_sample(random), **_stats(random)} for bundle in owned}
+    stats = {bundle: {**one_sample(random), **_draw_statistics(random)} for bundle in owned}
     totals: Json = {rate: sum(one.get(rate, 0) for one in stats.values()) for rate in RATE_FIELDS}
     return {
         **totals,
@@ -95,12 +95,12 @@ def _totals(random: Random) -> Json:
     }
 
 
-def _stats(random: Random) -> Json:
+def _draw_statistics(random: Random) -> Json:
     counts = {name: random.randrange(9) for name in ("topics", "producerCount", "consumerCount")}
     return {**counts, "cacheSize": random.randrange(1000)}
 
 
-def _in_part(random: Random, report: Json) -> Json:
+def _partial_report(random: Random, report: Json) -> Json:
     """Return a report with some fields removed."""
     share = random.choice((0, 0.2, 0.6, 1))
     return {name: value for name, value in report.items() if random.random() >= share}
@@ -112,12 +112,14 @@ def _shuffled(random: Random, report: Json) -> Json:
 
 def modular_report(random: Random, used: Json) -> Json:
     """Return a modular load manager's report with these resources."""
-    return _shuffled(random, {**_in_part(random, {**_totals(random), **MODULAR}), **used})
+    return _shuffled(
+        random, {**_partial_report(random, {**_draw_totals(random), **MODULAR}), **used}
+    )
 
 
 def simple_report(random: Random, used: Json) -> Json:
     """Return a simple load manager's report; sometimes, the resources are also at the top level."""
-    totals = _totals(random)
+    totals = _draw_totals(random)
     load: Json = {name: totals[name] for name in totals if name.startswith(("msgRate", "num"))}
     load |= {
         "bundleStats": totals["lastStats"],
@@ -125,10 +127,12 @@ def simple_report(random: Random, used: Json) -> Json:
         "bundleLosses": totals["lastBundleLosses"],
     }
     repeated = used if random.random() < 0.25 else {}
-    return _shuffled(random, {**_in_part(random, {**load, **SIMPLE}), NESTED: used, **repeated})
+    return _shuffled(
+        random, {**_partial_report(random, {**load, **SIMPLE}), NESTED: used, **repeated}
+    )
 
 
-def _unmeasured(random: Random, used: Json) -> Json:
+def _with_unmeasured_bandwidth(random: Random, used: Json) -> Json:
     """Return the resources, sometimes with a bandwidth that could not be measured."""
     return {**used, "bandwidthIn": UNMEASURED} if random.random() < 0.1 else used
 
@@ -143,7 +147,11 @@ def modular_reports(draw: st.DrawFn) -> Trial:
     """Draw a report by the modular load manager."""
     random = draw(randoms)
     return Trial(
-        (report_question(modular_report(random, _unmeasured(random, draw_resources(random)))),)
+        (
+            report_question(
+                modular_report(random, _with_unmeasured_bandwidth(random, draw_resources(random)))
+            ),
+        )
     )
 
 
@@ -152,7 +160,11 @@ def simple_reports(draw: st.DrawFn) -> Trial:
     """Draw a report by the simple load manager."""
     random = draw(randoms)
     return Trial(
-        (report_question(simple_report(random, _unmeasured(random, draw_resources(random)))),)
+        (
+            report_question(
+                simple_report(random, _with_unmeasured_bandwidth(random, draw_resources(random)))
+            ),
+        )
     )
 
 
@@ -324,12 +336,12 @@ def max_is_the_largest_percentage(exchanges: Sequence[Exchange], expect: Expect)
     expect.given(in_order, "a report, and the usage of its broker")
     (case, content), (usage, measured) = READ.typed(exchanges[0]), USAGE.typed(exchanges[1])
     _assume_answered(content, expect)
-    _reported_by(case, usage, expect)
+    _assume_reported(case, usage, expect)
     expect.reached()
     _demand_maximum(content, measured, expect)
 
 
-def _reported_by(case: ReportCase, usage: FlatCase, expect: Expect) -> None:
+def _assume_reported(case: ReportCase, usage: FlatCase, expect: Expect) -> None:
     """Assume that the question about usage is unweighted and has the resources of the report."""
     expect.given(not usage["weighted"], "the plain usage is asked for")
     _assume_in_one_place(case, expect)

@@ -26,9 +26,9 @@ class State(NamedTuple):
     source: str | None
 
     @classmethod
-    def read(cls, given: Json) -> State:
+    def read(cls, data: Json) -> State:
         """Parse a change, or the state of a bundle in `units`."""
-        return cls(given["state"], given["to"], given["from"])
+        return cls(data["state"], data["to"], data["from"])
 
     def __str__(self) -> str:
         return f"{self.name} from {self.source or 'nobody'} to {self.to or 'nobody'}"

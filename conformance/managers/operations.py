@@ -265,18 +265,18 @@ def any_mistake_gives_the_simple_manager(
 
 @CHOOSE.check_together("MANAGER-06", draws=set_and_set_back())
 def a_manager_that_is_set_again_runs_again(
-    asked: Sequence[Asked[ManagerSettings, ChosenManager]], expect: Expect
+    exchanges: Sequence[Asked[ManagerSettings, ChosenManager]], expect: Expect
 ) -> None:
     """A manager that is set a second time runs again, even if others ran in between."""
-    names = [class_in_effect(one.case, expect) for one in asked]
+    names = [class_in_effect(one.case, expect) for one in exchanges]
     expect.given(len(set(names)) > 1, "the manager is changed in between")
     expect.given(names[0] == names[-1], "the original manager is set again")
-    expect.given(asked[0].case == asked[-1].case, "in the same place")
-    _given_no_mistake_beside(asked[0].case, expect)
+    expect.given(exchanges[0].case == exchanges[-1].case, "in the same place")
+    _given_no_mistake_beside(exchanges[0].case, expect)
     name = names[0]
     if name in (SIMPLE, MODULAR):
         expect.reached()
-        _demand_manager(MANAGERS[name], asked[-1].answer, expect, f"{name} is set again")
+        _demand_manager(MANAGERS[name], exchanges[-1].answer, expect, f"{name} is set again")
 
 
 @CHOOSE.check("MANAGER-07", draws=without_dynamic_setting())

@@ -22,19 +22,19 @@ Change = Callable[[Random, Json], Json]
 
 def spreading(*makers: Maker) -> st.SearchStrategy[Trial]:
     """Return a strategy for trials that place a namespace; one of the makers builds the cluster."""
-    return _made(makers).map(lambda case: Trial.of(OPERATION, case))
+    return _placement_cases(makers).map(lambda case: Trial.of(OPERATION, case))
 
 
 def changing(change: Change, *makers: Maker) -> st.SearchStrategy[Trial]:
     """Return a strategy for trials that place a namespace before and after a change."""
     return st.builds(
         lambda case, random: Trial.of(OPERATION, case, change(random, copied(case))),
-        _made(makers),
+        _placement_cases(makers),
         randoms,
     )
 
 
-def _made(makers: tuple[Maker, ...]) -> st.SearchStrategy[Json]:
+def _placement_cases(makers: tuple[Maker, ...]) -> st.SearchStrategy[Json]:
     return st.builds(
         lambda maker, random: maker(random),
         st.sampled_from(makers),
@@ -42,7 +42,7 @@ def _made(makers: tuple[Maker, ...]) -> st.SearchStrategy[Json]:
     )
 
 
-def _unserved(random: Random, sizes: list[int], namespaces: int) -> Json:
+def _unserved_case(random: Random, sizes: list[int], namespaces: int) -> Json:
     """Return a case with domains of these sizes, and namespaces that no broker serves yet."""
     brokers = [f"broker-{number + 1}" for number in range(sum(sizes))]
     waiting = iter(random.sample(brokers, len(brokers)))
@@ -63,7 +63,7 @@ def _unserved(random: Random, sizes: list[int], namespaces: int) -> Json:
     }
 
 
-def _sizes(random: Random) -> list[int]:
+def _domain_sizes(random: Random) -> list[int]:
     """Return the number of brokers in each domain, equal or very different."""
     count = 20 if random.random() < 0.04 else random.choice((1, 2, 2, 3, 3, 4, 5))
     if random.random() < 0.3:
@@ -91,7 +91,7 @@ def _place_others(random: Random, case: Json, evenly: bool) -> Json:
 
 def even(random: Random) -> Json:
     """Return a case in which all other namespaces were placed as documented, one by one."""
-    world = _unserved(random, _sizes(random), random.choice((0, 1, 2, 3, 4, 7, 20)))
+    world = _unserved_case(random, _domain_sizes(random), random.choice((0, 1, 2, 3, 4, 7, 20)))
     return _place_others(random, world, evenly=True)
 
 
@@ -104,7 +104,7 @@ def uneven(random: Random) -> Json:
     if random.random() < SHARE_WITH_MANY_NAMESPACES:
         return _many_namespaces(random)
     case = _place_others(
-        random, _unserved(random, _sizes(random), _namespaces(random)), evenly=False
+        random, _unserved_case(random, _domain_sizes(random), _namespaces(random)), evenly=False
     )
     if random.random() < 0.2:
         keep = random.randint(1, len(case["candidates"]))
@@ -114,7 +114,7 @@ def uneven(random: Random) -> Json:
 
 def more_than_domains(random: Random) -> Json:
     """Return a case with more namespaces than domains, or even than brokers."""
-    case = _unserved(random, _sizes(random), 0)
+    case = _unserved_case(random, _domain_sizes(random), 0)
     extra = random.randint(len(case["domains"]), 3 * len(case["candidates"]))
     case["groups"] |= {f"shop/app-{number + 1}": "blue" for number in range(extra)}
     return _place_others(random, case, evenly=random.random() < 0.5)
@@ -122,7 +122,7 @@ def more_than_domains(random: Random) -> Json:
 
 def several_groups(random: Random) -> Json:
     """Return a case whose brokers also serve namespaces of other groups and of no group."""
-    world = _unserved(random, _sizes(random), random.choice((4, 8, 20, 30)))
+    world = _unserved_case(random, _domain_sizes(random), random.choice((4, 8, 20, 30)))
     if random.random() < 0.3:
         return _place_others(random, world, evenly=False)
     case = _without_placements(random)
@@ -130,7 +130,9 @@ def several_groups(random: Random) -> Json:
     for domain, brokers in case["domains"].items():
         for broker in brokers:
             for group, room in rooms.items():
-                _serving(case, broker, 0 if room == domain else random.choice((1, 1, 2)), group)
+                _place_namespaces(
+                    case, broker, 0 if room == domain else random.choice((1, 1, 2)), group
+                )
     return case
 
 
@@ -143,7 +145,7 @@ def one_broker_much_fuller(random: Random) -> Json:
     full, *_ = home = case["domains"][random.choice(list(case["domains"]))]
     for broker in case["candidates"]:
         most = len(case["candidates"]) if broker == full else 0 if broker in home else 1
-        _serving(case, broker, most, "blue")
+        _place_namespaces(case, broker, most, "blue")
     return case
 
 
@@ -152,26 +154,26 @@ def _many_namespaces(random: Random) -> Json:
 
     The broker with the fewest namespaces is not in the domain with the fewest namespaces.
     """
-    case = _unserved(random, [random.choice((2, 3)) for _ in range(random.choice((2, 3)))], 0)
+    case = _unserved_case(random, [random.choice((2, 3)) for _ in range(random.choice((2, 3)))], 0)
     del case["ungrouped"]
     fewest = random.randint(101, 120)
     domains = random.sample(list(case["domains"].values()), len(case["domains"]))
     for place, brokers in enumerate(domains):
         few = fewest // len(brokers) // 2 if place else fewest // len(brokers) + 1
         for broker in brokers[1:]:
-            _serving(case, broker, few, "blue")
+            _place_namespaces(case, broker, few, "blue")
         others = few * (len(brokers) - 1)
-        _serving(case, brokers[0], fewest + random.randint(5, 20) * place - others, "blue")
+        _place_namespaces(case, brokers[0], fewest + random.randint(5, 20) * place - others, "blue")
     return case
 
 
 def _without_placements(random: Random) -> Json:
-    world = _unserved(random, _sizes(random), 0)
+    world = _unserved_case(random, _domain_sizes(random), 0)
     del world["ungrouped"]
     return world
 
 
-def _serving(case: Json, broker: str, count: int, group: str | None) -> None:
+def _place_namespaces(case: Json, broker: str, count: int, group: str | None) -> None:
     """Place `count` more namespaces, of a group or of no group, on a broker."""
     for _ in range(count):
         name = f"shop/app-{sum(map(len, case['owned'].values())) + 1}"
@@ -294,7 +296,7 @@ def join_group(case: Json, random: Random) -> None:
             case["domains"].setdefault(f"domain-{index % 3 + 1}", []).append(name)
     for index in range(random.randrange(len(brokers) + 2)):
         ahead = random.random() < 0.3
-        _serve(case, random.choice(brokers), f"shop/app-{index + 1}", 0, ahead)
+        _give_bundle(case, random.choice(brokers), f"shop/app-{index + 1}", 0, ahead)
         case["groups"][f"shop/app-{index + 1}"] = random.choice(("blue", "blue", "green"))
 
 
@@ -306,7 +308,7 @@ def serve_other_bundles(case: Json, random: Random) -> None:
     counts[random.randrange(len(brokers))] = random.randint(0, most - 1)
     owners = [name for name, count in zip(brokers, counts, strict=True) for _ in range(count)]
     for index, name in enumerate(owners[: BUNDLES_OF_NAMESPACE - 1], start=1):
-        _serve(case, name, NAMESPACE, index, ahead=random.random() < 0.2)
+        _give_bundle(case, name, NAMESPACE, index, ahead=random.random() < 0.2)
 
 
 def set_topics_near_maximum(case: Json, random: Random) -> None:
@@ -339,7 +341,7 @@ def overload_some(case: Json, random: Random) -> None:
         case["brokers"][name]["cpu"] = {"usage": 99.5, "limit": 100}
 
 
-def _serve(case: Json, broker: str, namespace: str, place: int, ahead: bool = False) -> None:
+def _give_bundle(case: Json, broker: str, namespace: str, place: int, ahead: bool = False) -> None:
     """Give a broker one more bundle without load; if `ahead`, the broker has not reported it."""
     bundle = equal_bundles(namespace, BUNDLES_OF_NAMESPACE)[place]
     if ahead:

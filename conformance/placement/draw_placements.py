@@ -100,7 +100,7 @@ class Outline:
         """Return bundle data; the long-term rates add up to `rate` if all bundles have samples."""
         random = self.random
         data: Json = {}
-        for bundle, part in zip(bundles, _parts(random, rate, len(bundles)), strict=True):
+        for bundle, part in zip(bundles, _random_parts(random, rate, len(bundles)), strict=True):
             if random.random() < self.unmeasured:
                 stale = loads.as_average(self._load(random.choice((0, 1000))), 0, 1000)
                 data |= random.choice(({}, {bundle: {}}, {bundle: {"longTermData": stale}}))
@@ -127,7 +127,7 @@ class Outline:
         return dict(zip(RATES, rates, strict=True))
 
 
-def _parts(random: Random, whole: int, count: int) -> list[int]:
+def _random_parts(random: Random, whole: int, count: int) -> list[int]:
     """Return `count` numbers that add up to `whole`."""
     cuts = sorted(random.randint(0, whole) for _ in range(count - 1))
     return [high - low for low, high in zip([0, *cuts], [*cuts, whole], strict=True)]

@@ -107,14 +107,14 @@ def _demand_kept(kept: Sequence[str], unloaded: Unloaded, expect: Expect, why: s
         expect.nothing([one for one in kept if one in unloaded], why)
 
 
-def _by_changes(case: ChangedPolicy, expect: Expect) -> None:
+def _namespaces_by_change(case: ChangedPolicy, expect: Expect) -> None:
     expect.given(case.scope == "changed", "the unload scope is changed")
 
 
 @CHANGE.check("ISOLATION-01", draws=changed_policies(SCOPES[:2], (False,), CHANGES[:4]))
 def changed_regexes_unload(case: ChangedPolicy, unloaded: Unloaded, expect: Expect) -> None:
     """Namespaces matched by added or removed regexes are unloaded."""
-    _by_changes(case, expect)
+    _namespaces_by_change(case, expect)
     changed = case.regexes("old") ^ case.regexes("new")
     _demand_unloaded(
         case.matching_wholly(changed), unloaded, expect, "their regex was added or removed"
@@ -124,7 +124,7 @@ def changed_regexes_unload(case: ChangedPolicy, unloaded: Unloaded, expect: Expe
 @CHANGE.check("ISOLATION-02", draws=changed_policies(SCOPES[:2], (True,)))
 def another_primary_list_unloads(case: ChangedPolicy, unloaded: Unloaded, expect: Expect) -> None:
     """If the primary list changed, all namespaces matched by old or new regexes are unloaded."""
-    _by_changes(case, expect)
+    _namespaces_by_change(case, expect)
     expect.given(case.primary_changed is True, "the primary list changed")
     every = case.regexes("old") | case.regexes("new")
     _demand_unloaded(case.matching_wholly(every), unloaded, expect, "the primary list changed")
@@ -148,7 +148,7 @@ def none_unloads_nothing(case: ChangedPolicy, unloaded: Unloaded, expect: Expect
 @CHANGE.check("ISOLATION-05", draws=changed_policies(SCOPES[:2], (False,)))
 def unchanged_regexes_keep(case: ChangedPolicy, unloaded: Unloaded, expect: Expect) -> None:
     """With an unchanged primary list, namespaces matched by unchanged regexes are not unloaded."""
-    _by_changes(case, expect)
+    _namespaces_by_change(case, expect)
     expect.given(case.primary_changed is False, "the primary list is the same")
     changed = set(case.matching_in_part(case.regexes("old") ^ case.regexes("new")))
     stayed = case.matching_wholly(case.regexes("old") & case.regexes("new"))
@@ -254,7 +254,9 @@ def isolated_brokers(
     names = [f"{host.format(one)}:8080" for one in numbers]
     if up == "neither" or (up == "both" and draw(st.booleans())):
         names.append(f"{random.choice(OTHER_HOSTS)}:8080")
-    bundles = {f"shop/us-{n}/0x00000000_0xffffffff": _measured(random) for n in range(len(names))}
+    bundles = {
+        f"shop/us-{n}/0x00000000_0xffffffff": _measured_data(random) for n in range(len(names))
+    }
     brokers = {
         name: {"cpu": {"usage": random.choice((0, 10, 50, 80, 95)), "limit": 100}, "bundles": [one]}
         for name, one in zip(random.sample(names, len(names)), bundles, strict=True)
@@ -279,7 +281,7 @@ def isolated_brokers(
     return Trial.of(ASSIGN.id, case)
 
 
-def _measured(random: Random) -> Json:
+def _measured_data(random: Random) -> Json:
     return {"longTermData": {"msgRateIn": random.choice((100, 1000)), "numSamples": 10}}
 
 
@@ -288,7 +290,9 @@ def _demand_one_of(brokers: Sequence[str], answer: Placed, expect: Expect) -> No
     expect.that(answer.broker in brokers, either(brokers), answer)
 
 
-def _own_policy(case: Assigning, expect: Expect) -> tuple[Json, tuple[str, ...], tuple[str, ...]]:
+def _assume_own_policy(
+    case: Assigning, expect: Expect
+) -> tuple[Json, tuple[str, ...], tuple[str, ...]]:
     expect.given(bool(case.case.get("policies")), "there are policies")
     policy, primary, secondary = case.policy_and_brokers
     expect.given(policy is not None, "the namespace is under a policy")
@@ -296,7 +300,7 @@ def _own_policy(case: Assigning, expect: Expect) -> tuple[Json, tuple[str, ...],
     return policy, primary, secondary
 
 
-def _shared_pool(case: Assigning, expect: Expect) -> tuple[str, ...]:
+def _assume_shared_brokers(case: Assigning, expect: Expect) -> tuple[str, ...]:
     """Assume a namespace without a policy, and return the brokers that no policy reserves."""
     expect.given(bool(case.case.get("policies")), "there are policies")
     policy, primary, _ = case.policy_and_brokers
@@ -307,7 +311,7 @@ def _shared_pool(case: Assigning, expect: Expect) -> tuple[str, ...]:
 @ASSIGN.check("ISOLATION-07", draws=isolated_brokers((1, 2)))
 def primary_brokers_get_the_bundle(case: Assigning, answer: Placed, expect: Expect) -> None:
     """If enough primary brokers are up, one of them gets the bundle."""
-    policy, primary, _ = _own_policy(case, expect)
+    policy, primary, _ = _assume_own_policy(case, expect)
     if expect.reached(len(primary) >= policy["minLimit"]):
         _demand_one_of(primary, answer, expect)
 
@@ -318,7 +322,7 @@ def secondary_brokers_stand_in(case: Assigning, answer: Placed, expect: Expect) 
 
     If the answer names its candidates, a secondary broker is among them.
     """
-    policy, primary, secondary = _own_policy(case, expect)
+    policy, primary, secondary = _assume_own_policy(case, expect)
     few = len(primary) < policy["minLimit"]
     if expect.reached(few and bool(primary + secondary)):
         _demand_one_of(primary + secondary, answer, expect)
@@ -331,7 +335,7 @@ def secondary_brokers_stand_in(case: Assigning, answer: Placed, expect: Expect) 
 @ASSIGN.check("ISOLATION-09", draws=isolated_brokers(up="neither"))
 def no_other_broker_gets_the_bundle(case: Assigning, answer: Placed, expect: Expect) -> None:
     """With no primary or secondary broker up, no broker gets the bundle."""
-    _, primary, secondary = _own_policy(case, expect)
+    _, primary, secondary = _assume_own_policy(case, expect)
     if expect.reached(not primary + secondary):
         expect.that(answer.broker is None, "no broker", answer)
 
@@ -339,7 +343,7 @@ def no_other_broker_gets_the_bundle(case: Assigning, answer: Placed, expect: Exp
 @ASSIGN.check("ISOLATION-10", draws=isolated_brokers(own=False))
 def primary_brokers_are_reserved(case: Assigning, answer: Placed, expect: Expect) -> None:
     """A bundle whose namespace has no policy does not go to a primary broker of any policy."""
-    pool = _shared_pool(case, expect)
+    pool = _assume_shared_brokers(case, expect)
     if expect.reached(len(pool) < len(case.case["brokers"])):
         expect.that(answer.broker in (pool or (None,)), either(pool) or "no broker", answer)
 
@@ -347,7 +351,7 @@ def primary_brokers_are_reserved(case: Assigning, answer: Placed, expect: Expect
 @ASSIGN.check("ISOLATION-11", draws=isolated_brokers(own=False, up="secondary"))
 def secondary_brokers_are_shared(case: Assigning, answer: Placed, expect: Expect) -> None:
     """A bundle whose namespace has no policy is assigned if any non-primary broker is up."""
-    pool = _shared_pool(case, expect)
+    pool = _assume_shared_brokers(case, expect)
     if expect.reached(bool(pool)):
         _demand_one_of(pool, answer, expect)
 
@@ -361,7 +365,7 @@ def the_whole_host_matches(case: Assigning, answer: Placed, expect: Expect) -> N
 
     In an address with several colons, the last colon separates the host from the port.
     """
-    policy, _, _ = _own_policy(case, expect)
+    policy, _, _ = _assume_own_policy(case, expect)
     regexes = {*policy["primary"], *policy["secondary"]}
     allowed = case.permitted
     others = [one for one in case.case["brokers"] if one not in allowed]
@@ -373,7 +377,7 @@ def the_whole_host_matches(case: Assigning, answer: Placed, expect: Expect) -> N
 @ASSIGN.check("ISOLATION-13", draws=isolated_brokers((1,), up="primary", shared=True))
 def two_policies_share_brokers(case: Assigning, answer: Placed, expect: Expect) -> None:
     """A broker that is primary in two policies can get bundles of both policies' namespaces."""
-    policy, primary, _ = _own_policy(case, expect)
+    policy, primary, _ = _assume_own_policy(case, expect)
     others = (one for one in case.case["policies"] if one is not policy)
     both = {name for one in others for name in case.matching_brokers("primary", one)}.intersection(
         primary

@@ -201,10 +201,14 @@ def the_least_score_decides(case: Placing, answer: Placed, expect: Expect) -> No
     right = allowed_candidates(comparison)
     considered = [one for one in comparison.candidates if is_left_out(comparison, one) is not True]
     expect.reached(len(right) < len(considered))
-    expect.that(answer.broker in right, with_scores(comparison, right), _scored(comparison, taken))
+    expect.that(
+        answer.broker in right,
+        with_scores(comparison, right),
+        _names_with_scores(comparison, taken),
+    )
 
 
-def _scored(comparison: ComparedBrokers, taken: ComparedBroker) -> str:
+def _names_with_scores(comparison: ComparedBrokers, taken: ComparedBroker) -> str:
     return with_scores(comparison, frozenset({taken.name}))
 
 
@@ -216,10 +220,10 @@ def long_term_messages_count(case: Placing, answer: Placed, expect: Expect) -> N
 
 @PLACE.check_together("PLACE-04", draws=draws.placing(draws.around_the_threshold))
 def overloaded_brokers_are_left_out(
-    asked: Sequence[Asked[Placing, Placed]], expect: Expect
+    exchanges: Sequence[Asked[Placing, Placed]], expect: Expect
 ) -> None:
     """A broker above the threshold is chosen only if all candidates are above it."""
-    for case, answer in asked:
+    for case, answer in exchanges:
         _not_overloaded(case, answer, expect)
 
 
@@ -235,23 +239,25 @@ def _not_overloaded(case: Placing, answer: Placed, expect: Expect) -> None:
 
 @PLACE.check_together("PLACE-05", draws=draws.asked_repeatedly())
 def chance_decides_where_all_are_overloaded(
-    asked: Sequence[Asked[Placing, Placed]], expect: Expect
+    exchanges: Sequence[Asked[Placing, Placed]], expect: Expect
 ) -> None:
     """If all candidates are overloaded, each gets the bundle at least once in many repetitions.
 
     The question is asked 60 times; `ERROR_RATE` gives the probability of a wrong verdict.
     """
-    case: Placing = asked[0].case
-    expect.given(all(one.case.case == case.case for one in asked), "one question, asked repeatedly")
+    case: Placing = exchanges[0].case
+    expect.given(
+        all(one.case.case == case.case for one in exchanges), "one question, asked repeatedly"
+    )
     comparison, count = compared_by_rate(case, expect), len(case.candidates)
     every = len(certain_candidates(comparison, out=True)) == count > 1
     expect.given(every, "several candidates, all overloaded")
-    missed_by_chance = count * (1 - 1 / count) ** len(asked)
+    missed_by_chance = count * (1 - 1 / count) ** len(exchanges)
     if expect.reached(missed_by_chance <= ERROR_RATE):
-        taken = [one.answer.broker for one in asked]
+        taken = [one.answer.broker for one in exchanges]
         missed = [name for name in case.candidates if name not in taken]
         allowed = f"each of {', '.join(case.candidates)} at least once"
-        answered = f"never {', '.join(missed)} in {len(asked)} repetitions"
+        answered = f"never {', '.join(missed)} in {len(exchanges)} repetitions"
         expect.that(not missed, allowed, answered)
 
 
@@ -267,19 +273,19 @@ def the_more_used_receives_less(case: Placing, answer: Placed, expect: Expect) -
             expect.that(answer.broker != one.name, allowed, answer)
 
 
-def _is_better(comparison: ComparedBrokers, one: ComparedBroker, other: ComparedBroker) -> bool:
-    """True if `one` is better than `other`: it has lower usage and a lower rate.
+def _is_better(comparison: ComparedBrokers, broker: ComparedBroker, other: ComparedBroker) -> bool:
+    """True if `broker` is better than `other`: it has lower usage and a lower rate.
 
     The rates may be equal if the score depends on usage.
     """
-    used_less = one.usage < other.usage - POINTS
-    fewer = one.rate * (1 + SHARE) < other.rate * (1 - SHARE)
+    used_less = broker.usage < other.usage - POINTS
+    fewer = broker.rate * (1 + SHARE) < other.rate * (1 - SHARE)
     weighs = comparison.readings["placement-score"] != "plain"
-    return used_less and (fewer or (weighs and ZERO < one.rate <= other.rate))
+    return used_less and (fewer or (weighs and ZERO < broker.rate <= other.rate))
 
 
-def _usage_and_rate(one: ComparedBroker) -> str:
-    return f"{one.name} ({plain(one.usage)} %, {plain(one.rate)} msg/s)"
+def _usage_and_rate(broker: ComparedBroker) -> str:
+    return f"{broker.name} ({plain(broker.usage)} %, {plain(broker.rate)} msg/s)"
 
 
 @PLACE.check("PLACE-07", draws=draws.placing(draws.with_preallocated))
@@ -315,11 +321,11 @@ def each_resource_counts(case: Placing, answer: Placed, expect: Expect) -> None:
 
 @PLACE.check_together("PLACE-12", draws=draws.before_and_after_load_change())
 def the_assignment_follows_the_load(
-    asked: Sequence[Asked[Placing, Placed]], expect: Expect
+    exchanges: Sequence[Asked[Placing, Placed]], expect: Expect
 ) -> None:
     """When the load changes so that another candidate is best, the bundle goes there."""
-    expect.given(len(asked) == 2, "a cluster before and after a change")
-    (before, first), (after, second) = asked
+    expect.given(len(exchanges) == 2, "a cluster before and after a change")
+    (before, first), (after, second) = exchanges
     same = ("settings", "bundle", "candidates")
     expect.given(all(before.case[key] == after.case[key] for key in same), "only loads change")
     then = allowed_candidates(assume_unowned_and_placed(before, first, expect))

@@ -117,7 +117,9 @@ def certain_brokers(case: Placing, out: bool) -> Names:
 
     Candidates are returned only if this is certain both with and without resource weights.
     """
-    weighted = {name: _weighted(broker, case.settings) for name, broker in case.brokers.items()}
+    weighted = {
+        name: _weighted_usage(broker, case.settings) for name, broker in case.brokers.items()
+    }
     both = (case.comparison, with_usages(case.comparison, weighted))
     plain_ones, weighted_ones = (
         {one.name for one in certain_candidates(each, out)} for each in both
@@ -138,10 +140,12 @@ def assume_unowned_and_placed(case: Placing, answer: Placed, expect: Expect) -> 
 def with_scores(comparison: ComparedBrokers, names: Names) -> str:
     """Format candidates with usage and score: "broker-1 (20 %, score 3) or broker-2 (30 %, …)"."""
     named = (one for one in comparison.candidates if one.name in names)
-    return " or ".join(f"{one.name} ({_score(comparison, one)})" for one in named) or "no broker"
+    return (
+        " or ".join(f"{one.name} ({_score_text(comparison, one)})" for one in named) or "no broker"
+    )
 
 
-def _score(comparison: ComparedBrokers, candidate: ComparedBroker) -> str:
+def _score_text(comparison: ComparedBrokers, candidate: ComparedBroker) -> str:
     score = comparison.score(candidate) if comparison.considers(candidate) else None
     usage = f"{plain(candidate.usage)} %"
     return usage if score is None else f"{usage}, score {plain(score, 4)}"
@@ -161,14 +165,16 @@ def placing_is_determined(case: Placing, _readings: Readings) -> bool:
     named = str(case.settings.given.get(PLACEMENT_STRATEGY, LEAST_RATE))
     if named.rpartition(".")[2] != LEAST_RATE or placing_strategy(case) != LEAST_RATE:
         return False
-    weighted = {name: _weighted(broker, case.settings) for name, broker in case.brokers.items()}
+    weighted = {
+        name: _weighted_usage(broker, case.settings) for name, broker in case.brokers.items()
+    }
     either_way = allowed_candidates(case.comparison) | allowed_candidates(
         with_usages(case.comparison, weighted)
     )
     return not case.owned and len(either_way) <= 1
 
 
-def _weighted(broker: Broker, settings: Settings) -> Percent:
+def _weighted_usage(broker: Broker, settings: Settings) -> Percent:
     """Return the usage of a broker's busiest resource; weights count if set or documented."""
     known = {*settings.given, *settings.defaults}
     return max(

@@ -88,12 +88,12 @@ def a_candidate_below_the_mean_gets_the_bundle(asked: AllAsked, expect: Expect) 
     for case, answer in asked:
         expect.given(placing_strategy(case) == LEAST_USAGE, f"{LEAST_USAGE} places")
         expect.given(len(case.brokers) > 0, "there are candidates")
-        surely_low, low = (_used_less(case, margin) for margin in (-POINTS, POINTS))
+        surely_low, low = (_candidates_below(case, margin) for margin in (-POINTS, POINTS))
         if expect.reached(bool(surely_low)):
             expect.that(answer.broker in low, f"one of {', '.join(sorted(low))}", answer)
 
 
-def _used_less(case: Placing, margin: Fraction) -> Names:
+def _candidates_below(case: Placing, margin: Fraction) -> Names:
     """Return the candidates whose usage is at most the limit plus `margin`.
 
     The limit is the mean usage of all candidates minus the setting `BELOW_MEAN`. If `margin` is
@@ -150,13 +150,13 @@ def the_strategy_that_is_set_places(asked: AllAsked, expect: Expect) -> None:
         )
         expect.given(bool(case.brokers) and not case.owned, "the bundle is to be placed")
         by_rate = _by_any_score(case)
-        by_usage = _used_less(case, POINTS) or frozenset(case.brokers)
+        by_usage = _candidates_below(case, POINTS) or frozenset(case.brokers)
         right, other = (by_rate, by_usage) if strategy == LEAST_RATE else (by_usage, by_rate)
         if expect.reached(bool(right) and not right & other):
             expect.that(answer.broker not in other, f"{either(right)}, by {strategy}", answer)
 
 
-def _planned(random: Random, attempt: str = RUNNING) -> Json:
+def _planned_case(random: Random, attempt: str = RUNNING) -> Json:
     """Return a case with a plan whose destination may be overloaded or gone."""
     names = _names(random, 3, 3, 4, 8, 10)
     threshold, most = random.choice(((85, 80), (60, 50), (90, 70)))
@@ -169,7 +169,7 @@ def _planned(random: Random, attempt: str = RUNNING) -> Json:
         usages |= dict.fromkeys(others, over)
     if random.random() < 0.1:
         usages[destination] = over - 2 if usages[destination] == over else over
-    settings = {OVERLOAD_THRESHOLD: threshold, **_both(random)}
+    settings = {OVERLOAD_THRESHOLD: threshold, **_avg_shedder_settings(random)}
     case = _case(random, settings, usages)
     gone = {destination: 0.3, source: 0.2}
     kept = [one for one in case["candidates"] if random.random() >= gone.get(one, 0)]
@@ -177,19 +177,19 @@ def _planned(random: Random, attempt: str = RUNNING) -> Json:
     return {**case, "candidates": kept, "plan": plan}
 
 
-def _both(random: Random) -> Json:
+def _avg_shedder_settings(random: Random) -> Json:
     """Return settings with AvgShedder for both shedding and placement, or none: the default."""
     named = dict.fromkeys((STRATEGY, PLACEMENT_STRATEGY), PACKAGE + AVERAGE_SHEDDER)
     return random.choice((named, named, {}))
 
 
-def _running(random: Random) -> Trial:
+def _running_trial(random: Random) -> Trial:
     """Return a trial with a plan in effect; its question is asked once or several times."""
-    case = _planned(random)
+    case = _planned_case(random)
     return Trial.of(PLACE.id, *[case] * random.choice((1, 4, 8)))
 
 
-def _repeated(*attempts: str) -> st.SearchStrategy[Trial]:
+def _repeated_trials(*attempts: str) -> st.SearchStrategy[Trial]:
     """Return a strategy for trials that ask one question 60 times.
 
     The case has a plan, made by an attempt to unload; `attempts` lists possible states of this
@@ -198,7 +198,7 @@ def _repeated(*attempts: str) -> st.SearchStrategy[Trial]:
 
     def cluster(number: int) -> Trial:
         random = Random(number)
-        case = _planned(random, random.choice(attempts or (RUNNING,)))
+        case = _planned_case(random, random.choice(attempts or (RUNNING,)))
         if not attempts:
             del case["plan"]
         case["candidates"] = random.sample(list(case["brokers"]), random.choice((2, 3)))
@@ -220,38 +220,40 @@ def _cases_with_plan(asked: AllAsked, expect: Expect) -> Iterator[tuple[Placing,
         yield case, answer
 
 
-def _ends(case: Placing) -> tuple[str, str]:
+def _source_and_destination(case: Placing) -> tuple[str, str]:
     """Return the plan's source and destination."""
     return case.case["plan"]["from"], case.case["plan"]["to"]
 
 
-@PLACE.check_together("PLANNED-02", draws=randoms.map(_running))
+@PLACE.check_together("PLANNED-02", draws=randoms.map(_running_trial))
 def a_planned_bundle_goes_where_it_was_planned(asked: AllAsked, expect: Expect) -> None:
     """The planned destination gets the bundle, unless it is overloaded and others are healthy."""
     for case, answer in _cases_with_plan(asked, expect):
-        healthy = case.brokers.keys() - certain_brokers(case, out=True) - {*_ends(case)}
-        destination = _ends(case)[1]
+        healthy = (
+            case.brokers.keys() - certain_brokers(case, out=True) - {*_source_and_destination(case)}
+        )
+        destination = _source_and_destination(case)[1]
         holds = destination in certain_brokers(case, out=False) or not healthy
         if expect.reached(destination in case.brokers and holds):
             expect.that(answer.broker == destination, f"{destination}, as planned", answer)
 
 
-@PLACE.check_together("PLANNED-04", draws=randoms.map(_running))
+@PLACE.check_together("PLANNED-04", draws=randoms.map(_running_trial))
 def the_source_does_not_get_the_bundle_back(asked: AllAsked, expect: Expect) -> None:
     """If the destination is gone, a candidate other than the source gets the bundle."""
     for case, answer in _cases_with_plan(asked, expect):
-        source, destination = _ends(case)
+        source, destination = _source_and_destination(case)
         others = case.brokers.keys() - {source}
         gone = destination not in case.brokers
         if expect.reached(gone and source in case.brokers and bool(others)):
             expect.that(answer.broker != source, f"{either(others)}, not the source", answer)
 
 
-@PLACE.check_together("PLANNED-05", draws=randoms.map(_running))
+@PLACE.check_together("PLANNED-05", draws=randoms.map(_running_trial))
 def only_a_healthy_broker_replaces_an_overloaded_one(asked: AllAsked, expect: Expect) -> None:
     """An overloaded destination is not replaced by an overloaded candidate or the source."""
     for case, answer in _cases_with_plan(asked, expect):
-        source, destination = _ends(case)
+        source, destination = _source_and_destination(case)
         overloaded = certain_brokers(case, out=True)
         right = case.brokers.keys() - overloaded - {source} | {destination}
         wrong = case.brokers.keys() - right
@@ -273,7 +275,7 @@ def _demand_each_candidate_chosen(asked: AllAsked, expect: Expect) -> None:
         expect.that(not missed, f"each of {', '.join(case.candidates)} at least once", never)
 
 
-@PLACE.check_together("PLANNED-03", draws=_repeated("completed", "failed"))
+@PLACE.check_together("PLANNED-03", draws=_repeated_trials("completed", "failed"))
 def a_plan_ends_with_its_attempt(asked: AllAsked, expect: Expect) -> None:
     """Once the attempt to unload is over, each candidate gets the bundle in some repetitions."""
     plan = asked[0].case.case.get("plan")
@@ -281,7 +283,7 @@ def a_plan_ends_with_its_attempt(asked: AllAsked, expect: Expect) -> None:
     _demand_each_candidate_chosen(asked, expect)
 
 
-@PLACE.check_together("PLANNED-06", draws=_repeated())
+@PLACE.check_together("PLANNED-06", draws=_repeated_trials())
 def chance_decides_without_a_plan(asked: AllAsked, expect: Expect) -> None:
     """Without a plan, each candidate gets the bundle in some repetitions."""
     expect.given("plan" not in asked[0].case.case, "there is no plan")

@@ -43,22 +43,22 @@ class ComparedBrokers:
     """Long-term messages per second of the bundle to place."""
     readings: Readings
 
-    def considers(self, one: ComparedBroker) -> bool:
+    def considers(self, candidate: ComparedBroker) -> bool:
         """True if a candidate is not overloaded, under the reading `placement-at-threshold`."""
         eligible = self.readings["placement-at-threshold"] == "eligible"
-        return one.usage < self.threshold or (eligible and one.usage == self.threshold)
+        return candidate.usage < self.threshold or (eligible and candidate.usage == self.threshold)
 
-    def compared_rate(self, one: ComparedBroker) -> Rate:
+    def compared_rate(self, candidate: ComparedBroker) -> Rate:
         """Return the rate by which a candidate is compared, under the reading `placement-score`."""
         with_bundle = self.readings["placement-score"] == "weighted-with-bundle"
-        return one.rate + self.bundle_rate if with_bundle else one.rate
+        return candidate.rate + self.bundle_rate if with_bundle else candidate.rate
 
-    def score(self, one: ComparedBroker) -> Fraction | None:
+    def score(self, candidate: ComparedBroker) -> Fraction | None:
         """Return a candidate's score; None if the formula is undefined for it."""
         if self.readings["placement-score"] == "plain":
-            return one.rate
-        distance = self.threshold - one.usage
-        return self.compared_rate(one) / distance if distance else None
+            return candidate.rate
+        distance = self.threshold - candidate.usage
+        return self.compared_rate(candidate) / distance if distance else None
 
 
 def measured_average(bundle: Json | None, average: str = "longTermData") -> Rates | None:

@@ -122,7 +122,7 @@ def attach_verdict(
     allure.dynamic.parameter("profile", _UnquotedValue(verdict.profile))
     allure.dynamic.description(_description(rule, verdict, name))
     if verdict.warns or verdict.verdict in TAGGED:
-        allure.dynamic.tag(_word(verdict))
+        allure.dynamic.tag(_verdict_text(verdict))
     allure.attach(entry_of(rule), f"rule {rule.id}", allure.attachment_type.YAML)
     failure = verdict.failure
     if failure is None:
@@ -154,7 +154,7 @@ def message_of(verdict: Verdict, name: str) -> str:
     elif verdict.verdict == "fail":
         lines = [broken]
     else:
-        lines = [f"{_word(verdict)}: {verdict.why}"]
+        lines = [f"{_verdict_text(verdict)}: {verdict.why}"]
     if verdict.failure:
         lines += [f"allowed: {verdict.failure.allowed}", f"answered: {verdict.failure.answered}"]
     return "\n".join(lines)
@@ -185,7 +185,7 @@ def _description(rule: Rule, verdict: Verdict, name: str) -> str:
     paragraphs = [
         rule.statement,
         f"{'; '.join(specs.load().sources_of(rule, verdict.profile))}. Level: {rule.level}.",
-        f"**{_word(verdict).capitalize()}** by {name}. {reached} {verdict.why}".rstrip(),
+        f"**{_verdict_text(verdict).capitalize()}** by {name}. {reached} {verdict.why}".rstrip(),
     ]
     if verdict.warns:  # Allure shows no message for tests that pass.
         paragraphs.append(message_of(verdict, name).replace("\n", "  \n"))
@@ -194,7 +194,7 @@ def _description(rule: Rule, verdict: Verdict, name: str) -> str:
     return "\n\n".join(paragraphs)
 
 
-def _word(verdict: Verdict) -> str:
+def _verdict_text(verdict: Verdict) -> str:
     return "warning" if verdict.warns else verdict.verdict.replace("_", " ")
 
 

@@ -350,15 +350,15 @@ def format_failure(rule: specs.Rule, verdict: Verdict, name: str) -> str:
     lines += _block(rule.statement, 2)
     lines += [f"  {line}" for line in specs.load().sources_of(rule, verdict.profile)]
     if verdict.failure is not None:
-        lines += _case(verdict.failure, verdict)
+        lines += _case_text(verdict.failure, verdict)
     return printable("\n".join(lines))
 
 
-def _case(failure: Failure, verdict: Verdict) -> Iterator[str]:
+def _case_text(failure: Failure, verdict: Verdict) -> Iterator[str]:
     yield from _entry("smallest case", f"{failure.case_file}   ({failure.size})")
     if words := verdict.explain_words:
         yield f"  {'explained by':<{LABEL}} {shlex.join((*command_of_this_process(), *words))}"
-    for line in _shortened(failure.derivation):
+    for line in _without_middle(failure.derivation):
         yield from _wrapped(f"    {line}")
     if settings := failure.settings_about(specs.load().rules[verdict.rule].settings):
         yield from _entry("in force", settings)
@@ -373,7 +373,7 @@ def _case(failure: Failure, verdict: Verdict) -> Iterator[str]:
     yield f"  {'again':<{LABEL}} {failure.again}"
 
 
-def _shortened(lines: Sequence[str]) -> list[str]:
+def _without_middle(lines: Sequence[str]) -> list[str]:
     """Return a derivation's lines; if there are too many, one line replaces the middle ones."""
     if len(lines) <= MAX_LINES:
         return list(lines)

@@ -94,18 +94,18 @@ def _cycle_at(
     reports = {
         name: {
             resource: {"usage": usages[name], "limit": 100},
-            **_traffic(sum(owned[name].values())),
+            **_rate_fields(sum(owned[name].values())),
             "bundles": list(owned[name]),
         }
         for name in random.sample(brokers, len(brokers))
     }
     loads = [one for bundles in owned.values() for one in bundles.items()]
-    data = {bundle: {"numSamples": 10, **_traffic(rate)} for bundle, rate in loads}
+    data = {bundle: {"numSamples": 10, **_rate_fields(rate)} for bundle, rate in loads}
     bundles = {name: {"shortTermData": one, "longTermData": one} for name, one in data.items()}
     return {"minutes": 1, "brokers": reports, "bundles": bundles, "recentlyUnloaded": {}}
 
 
-def _traffic(rate: int) -> Json:
+def _rate_fields(rate: int) -> Json:
     return {"msgRateIn": rate, "msgThroughputIn": rate * BYTES_OF_A_MESSAGE}
 
 
@@ -122,11 +122,11 @@ class Hit(NamedTuple):
 
 
 def _cycles_to_first_unload(
-    row: CyclesInARow, answer: UnloadingInARow, expect: Expect
+    cycles: CyclesInARow, answer: UnloadingInARow, expect: Expect
 ) -> list[Hit]:
     """Return the cycles up to and including the first one that unloads anything."""
-    expect.given(sheds_by(row.alone(0), AVERAGE_SHEDDER), f"{AVERAGE_SHEDDER} sheds")
-    expect.given(AVERAGE_LOW in row.settings.defaults, "the documents describe AvgShedder")
+    expect.given(sheds_by(cycles.alone(0), AVERAGE_SHEDDER), f"{AVERAGE_SHEDDER} sheds")
+    expect.given(AVERAGE_LOW in cycles.settings.defaults, "the documents describe AvgShedder")
     found = []
     for one in answer:
         usage = one.cycle.weighted_usage
@@ -222,31 +222,33 @@ def _must_unload(hits: list[Hit], threshold: str, times: str, expect: Expect) ->
 
 @CYCLES.check("AVERAGE-01", draws=cycles_near_thresholds())
 def enough_hits_over_the_low_threshold_unload(
-    row: CyclesInARow, answer: UnloadingInARow, expect: Expect
+    cycles: CyclesInARow, answer: UnloadingInARow, expect: Expect
 ) -> None:
     """The most used broker unloads after enough consecutive cycles above the low threshold."""
     _must_unload(
-        _cycles_to_first_unload(row, answer, expect), AVERAGE_LOW, AVERAGE_LOW_HITS, expect
+        _cycles_to_first_unload(cycles, answer, expect), AVERAGE_LOW, AVERAGE_LOW_HITS, expect
     )
 
 
 @CYCLES.check("AVERAGE-02", draws=cycles_near_thresholds())
 def enough_hits_over_the_high_threshold_unload(
-    row: CyclesInARow, answer: UnloadingInARow, expect: Expect
+    cycles: CyclesInARow, answer: UnloadingInARow, expect: Expect
 ) -> None:
     """The most used broker unloads after enough consecutive cycles above the high threshold."""
     _must_unload(
-        _cycles_to_first_unload(row, answer, expect), AVERAGE_HIGH, AVERAGE_HIGH_HITS, expect
+        _cycles_to_first_unload(cycles, answer, expect), AVERAGE_HIGH, AVERAGE_HIGH_HITS, expect
     )
 
 
 @CYCLES.check("AVERAGE-03", draws=cycles_near_thresholds())
-def too_few_hits_unload_nothing(row: CyclesInARow, answer: UnloadingInARow, expect: Expect) -> None:
+def too_few_hits_unload_nothing(
+    cycles: CyclesInARow, answer: UnloadingInARow, expect: Expect
+) -> None:
     """Nothing is unloaded before a threshold has been exceeded in enough consecutive cycles."""
-    hits = _cycles_to_first_unload(row, answer, expect)
+    hits = _cycles_to_first_unload(cycles, answer, expect)
     for index in range(1, len(hits) + 1):
         few = all(
-            _possible_hits(hits[:index], one) < row.settings.number(times) for one, times in HITS
+            _possible_hits(hits[:index], one) < cycles.settings.number(times) for one, times in HITS
         )
         if expect.reached(few and _exceeds(hits[index - 1], AVERAGE_LOW) is True):
             expect.nothing(
@@ -256,20 +258,22 @@ def too_few_hits_unload_nothing(row: CyclesInARow, answer: UnloadingInARow, expe
 
 @CYCLES.check("AVERAGE-04", draws=cycles_near_thresholds())
 def nothing_goes_within_the_low_threshold(
-    row: CyclesInARow, answer: UnloadingInARow, expect: Expect
+    cycles: CyclesInARow, answer: UnloadingInARow, expect: Expect
 ) -> None:
     """A cycle in which usage does not exceed the low threshold unloads nothing."""
-    lower = row.settings.number(AVERAGE_LOW) <= row.settings.number(AVERAGE_HIGH)
+    lower = cycles.settings.number(AVERAGE_LOW) <= cycles.settings.number(AVERAGE_HIGH)
     expect.given(lower, "the low threshold is the lower one")
-    for hit in _cycles_to_first_unload(row, answer, expect):
+    for hit in _cycles_to_first_unload(cycles, answer, expect):
         if expect.reached(_exceeds(hit, AVERAGE_LOW) is False):
             expect.nothing(hit.unloading, f"{plain(hit.apart)} points are within the threshold")
 
 
 @CYCLES.check("AVERAGE-05", draws=cycles_near_thresholds())
-def no_more_than_the_share_goes(row: CyclesInARow, answer: UnloadingInARow, expect: Expect) -> None:
+def no_more_than_the_share_goes(
+    cycles: CyclesInARow, answer: UnloadingInARow, expect: Expect
+) -> None:
     """The unloaded bundles carry at most the configured share of the difference in messages/s."""
-    for hit in _cycles_to_first_unload(row, answer, expect):
+    for hit in _cycles_to_first_unload(cycles, answer, expect):
         cycle, need = hit.unloading.cycle, _amount_to_move(hit)
         gone = total(cycle.rates(one).messages for one in hit.unloading.owned_and_shed(hit.busy))
         if expect.reached(gone > 0 and need > cycle.settings.number(MIN_MESSAGES) * (1 + SHARE)):
@@ -277,40 +281,40 @@ def no_more_than_the_share_goes(row: CyclesInARow, answer: UnloadingInARow, expe
 
 
 @CYCLES.check("AVERAGE-06", draws=cycles_near_thresholds())
-def small_differences_stay(row: CyclesInARow, answer: UnloadingInARow, expect: Expect) -> None:
+def small_differences_stay(cycles: CyclesInARow, answer: UnloadingInARow, expect: Expect) -> None:
     """Nothing is unloaded if the amounts to move are below their minimums in both measures."""
-    share = row.settings.number(MAX_SHARE)
-    for hit in _cycles_to_first_unload(row, answer, expect):
+    share = cycles.settings.number(MAX_SHARE)
+    for hit in _cycles_to_first_unload(cycles, answer, expect):
         extremes = Extremes.of(hit.unloading.cycle)
-        least = (row.settings.number(MIN_MESSAGES), row.settings.number(MIN_BYTES))
+        least = (cycles.settings.number(MIN_MESSAGES), cycles.settings.number(MIN_BYTES))
         ends = (extremes.messages, extremes.throughput)
         small = all(
             (most - low) * share < bound * (1 - SHARE)
             for (low, most), bound in zip(ends, least, strict=True)
         )
         if expect.reached(small):
-            expect.nothing(hit.unloading, partial(too_small_text, extremes, row.settings))
+            expect.nothing(hit.unloading, partial(too_small_text, extremes, cycles.settings))
 
 
 @CYCLES.check("AVERAGE-07", draws=cycles_near_thresholds())
 def the_least_used_broker_keeps_all(
-    row: CyclesInARow, answer: UnloadingInARow, expect: Expect
+    cycles: CyclesInARow, answer: UnloadingInARow, expect: Expect
 ) -> None:
     """The least used broker unloads nothing."""
-    for hit in _cycles_to_first_unload(row, answer, expect):
+    for hit in _cycles_to_first_unload(cycles, answer, expect):
         if expect.reached(bool(hit.idle.bundles) and bool(hit.unloading.pairs)):
             expect.nothing(hit.unloading.of(hit.idle), f"{hit.idle.name} is used the least")
 
 
 @CYCLES.check("PLANNED-01", draws=cycles_near_thresholds())
 def the_least_used_broker_is_the_destination(
-    row: CyclesInARow, answer: UnloadingInARow, expect: Expect
+    cycles: CyclesInARow, answer: UnloadingInARow, expect: Expect
 ) -> None:
     """If AvgShedder also places bundles, the destination of an unload is the least used broker."""
-    known = PLACEMENT_STRATEGY in row.settings.defaults
-    placing = row.settings.text(PLACEMENT_STRATEGY) if known else ""
+    known = PLACEMENT_STRATEGY in cycles.settings.defaults
+    placing = cycles.settings.text(PLACEMENT_STRATEGY) if known else ""
     expect.given(placing.rpartition(".")[2] == AVERAGE_SHEDDER, f"{AVERAGE_SHEDDER} places")
-    for hit in _cycles_to_first_unload(row, answer, expect):
+    for hit in _cycles_to_first_unload(cycles, answer, expect):
         for bundle in hit.unloading.owned_and_shed(hit.busy):
             expect.reached()
             to = hit.unloading.to.get(bundle)

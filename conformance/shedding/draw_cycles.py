@@ -268,14 +268,14 @@ def cycle_sequences(*clusters: Clusters) -> st.SearchStrategy[Trial]:
     """Return a strategy for trials of two or more cycles, between which the cluster may change."""
     lengths = st.integers(2, MAX_CYCLES)
     return st.builds(
-        lambda case, length, random: Trial.of(CYCLES.id, _row(case, length, random)),
+        lambda case, length, random: Trial.of(CYCLES.id, _cycle_sequence(case, length, random)),
         cases(*clusters),
         lengths,
         randoms,
     )
 
 
-def _row(case: Json, length: int, random: Random) -> Json:
+def _cycle_sequence(case: Json, length: int, random: Random) -> Json:
     first = {"minutes": 0, **{name: case[name] for name in CYCLE_FIELDS}}
     for report in first["brokers"].values():
         report.pop("usageHistory", None)

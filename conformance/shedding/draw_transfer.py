@@ -267,18 +267,23 @@ def top_bundles(random: Random) -> Json:
     }
 
 
-def _row(random: Random, uneven: Sequence[bool], minutes: Sequence[float]) -> list[Json]:
+def _cycles_in_a_row(
+    random: Random, uneven: Sequence[bool], minutes: Sequence[float]
+) -> list[Json]:
     """Return cycles with the same brokers and bundles; `uneven` has True for unbalanced cycles."""
     names = loading.broker_names(random, random.randint(2, 5))
     middle = dict.fromkeys(names, 50.0)
     apart = {**middle, names[0]: 5.0, names[-1]: 95.0}
     far = cluster(random, apart)
-    near = {**far, "brokers": {name: _used(one, 50) for name, one in far["brokers"].items()}}
+    near = {
+        **far,
+        "brokers": {name: _usage_fields(one, 50) for name, one in far["brokers"].items()},
+    }
     kinds = zip(uneven, minutes, strict=True)
     return [{"minutes": passed, **(far if wide else near)} for wide, passed in kinds]
 
 
-def _used(report: Json, percent: float) -> Json:
+def _usage_fields(report: Json, percent: float) -> Json:
     traffic = {name: one for name, one in report.items() if not isinstance(one, dict)}
     return {**traffic, "cpu": {"usage": percent, "limit": 100}}
 
@@ -302,7 +307,7 @@ def hits_in_a_row(random: Random) -> Trial:
     )
     course = course or [True]
     limit = {} if count is None else {HITS: count}
-    cycles = _row(random, course, [random.choice((1, 1, 2)) for _ in course])
+    cycles = _cycles_in_a_row(random, course, [random.choice((1, 1, 2)) for _ in course])
     case = {
         "strategy": TRANSFER_SHEDDER,
         "settings": {**WITHOUT_HISTORY, **limit},
@@ -321,7 +326,7 @@ def after_an_unload(random: Random) -> Trial:
     passed = [0, *[random.choice((1, 2)) for _ in range(random.randint(1, 3))]]
     stale = random.random() < 1 / 2
     passed = [0, seconds // 60 + random.choice((0, 1))] if stale else passed
-    cycles = [dict(one) for one in _row(random, [True] * len(passed), passed)]
+    cycles = [dict(one) for one in _cycles_in_a_row(random, [True] * len(passed), passed)]
     if stale:
         age = passed[1] * 60 - seconds + random.choice((30, 60))
         reports = cycles[1]["brokers"].items()

@@ -94,9 +94,11 @@ def recently_unloaded_bundles_stay(case: SheddingCycle, answer: Unloading, expec
     expect.nothing(wrong, f"unloaded within the last {plain(case.grace)} minutes")
 
 
-def _assume_same_cluster(asked: Sequence[Asked[SheddingCycle, Unloading]], expect: Expect) -> None:
+def _assume_same_cluster(
+    exchanges: Sequence[Asked[SheddingCycle, Unloading]], expect: Expect
+) -> None:
     """Assume that both questions have the same brokers, and that no tie leaves the answer open."""
-    (case, _), (_, named) = asked
+    (case, _), (_, named) = exchanges
     expect.given(case.enabled and named.cycle.enabled, "shedding runs")
     expect.given(case.case["brokers"] == named.cycle.case["brokers"], "one cluster")
     tied = any(quantities.has_ties(case, broker) for broker in case.brokers.values())
@@ -104,9 +106,11 @@ def _assume_same_cluster(asked: Sequence[Asked[SheddingCycle, Unloading]], expec
     expect.given(quantities.busiest_is_certain(case), "one broker is the busiest")
 
 
-def _expect_same_as_named(asked: Sequence[Asked[SheddingCycle, Unloading]], expect: Expect) -> None:
-    _assume_same_cluster(asked, expect)
-    (_, answer), (_, named) = asked
+def _expect_same_as_named(
+    exchanges: Sequence[Asked[SheddingCycle, Unloading]], expect: Expect
+) -> None:
+    _assume_same_cluster(exchanges, expect)
+    (_, answer), (_, named) = exchanges
     if expect.reached(bool(named.pairs)):
         allowed = f"as {named.cycle.strategy}: {quantities.determined_part(named)}"
         expect.that(quantities.agree(answer, named), allowed, answer)
@@ -117,11 +121,11 @@ def _expect_same_as_named(asked: Sequence[Asked[SheddingCycle, Unloading]], expe
     draws=draws.before_and_after_change(draws.without_strategy, draws.threshold_without_ties),
 )
 def threshold_shedder_is_the_default(
-    asked: Sequence[Asked[SheddingCycle, Unloading]], expect: Expect
+    exchanges: Sequence[Asked[SheddingCycle, Unloading]], expect: Expect
 ) -> None:
     """Without a strategy, the same bundles are unloaded as under ThresholdShedder."""
-    expect.given(len(asked) == 2, "a cycle with a strategy and one without")
-    named, unnamed = asked
+    expect.given(len(exchanges) == 2, "a cycle with a strategy and one without")
+    named, unnamed = exchanges
     nowhere = unnamed.case.case["strategy"] is None and STRATEGY not in unnamed.case.settings.given
     expect.given(nowhere, "no strategy is named")
     both = named.case.strategy == unnamed.case.strategy == "ThresholdShedder"
@@ -133,13 +137,13 @@ def threshold_shedder_is_the_default(
     "SHED-06", draws=draws.before_and_after_change(draws.strategy_in_settings, draws.without_ties)
 )
 def the_setting_selects_the_strategy(
-    asked: Sequence[Asked[SheddingCycle, Unloading]], expect: Expect
+    exchanges: Sequence[Asked[SheddingCycle, Unloading]], expect: Expect
 ) -> None:
     """A strategy named in the settings sheds the same bundles as if the case named it."""
     expect.given(
-        len(asked) == 2, "a cycle whose case names the strategy, and one whose setting does"
+        len(exchanges) == 2, "a cycle whose case names the strategy, and one whose setting does"
     )
-    named, by_setting = asked
+    named, by_setting = exchanges
     expect.given(named.case.case["strategy"] is not None, "the case names a strategy")
     expect.given(by_setting.case.case["strategy"] is None, "the setting names the strategy")
     expect.given(named.case.strategy == by_setting.case.strategy, "both name the same strategy")
@@ -222,16 +226,16 @@ def bundles_of_excluded_namespaces_stay(
     expect.nothing(gone, "its namespace is excluded from shedding")
 
 
-def _in_a_row(row: CyclesInARow, expect: Expect) -> None:
-    expect.given(len(row) > 1, "cycles in a row")
+def _assume_one_strategy(cycles: CyclesInARow, expect: Expect) -> None:
+    expect.given(len(cycles) > 1, "cycles in a row")
 
 
 @CYCLES.check("SHED-15", draws=draws.any_sequence)
 def later_cycles_shed_only_owned_bundles(
-    row: CyclesInARow, answer: UnloadingInARow, expect: Expect
+    cycles: CyclesInARow, answer: UnloadingInARow, expect: Expect
 ) -> None:
     """In every cycle, a broker sheds only bundles that it owns at that time, each only once."""
-    _in_a_row(row, expect)
+    _assume_one_strategy(cycles, expect)
     for index, one in enumerate(answer, 1):
         owned = any(broker.bundles for broker in one.cycle.brokers.values())
         expect.reached(index > 1 and one.cycle.enabled and owned)
@@ -244,10 +248,10 @@ def later_cycles_shed_only_owned_bundles(
 
 @CYCLES.check("SHED-16", draws=draws.any_sequence)
 def bundles_stay_after_the_unload_of_a_cycle(
-    row: CyclesInARow, answer: UnloadingInARow, expect: Expect
+    cycles: CyclesInARow, answer: UnloadingInARow, expect: Expect
 ) -> None:
     """A bundle that an earlier cycle unloaded within the grace period is not unloaded again."""
-    _in_a_row(row, expect)
+    _assume_one_strategy(cycles, expect)
     for index, one in enumerate(answer, 1):
         cycle, before = one.cycle, list(answer)[: index - 1]
         earlier = {bundle for each in before for _, bundle in each.pairs}

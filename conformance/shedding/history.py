@@ -43,7 +43,7 @@ Range = tuple[Percent, Percent]
 """The lowest and the highest possible usage."""
 
 
-def _observed(levels: UsageLevels, broker: Broker) -> Range:
+def _observed_range(levels: UsageLevels, broker: Broker) -> Range:
     """Return the lowest and highest usage that was observed on a broker."""
     seen = (*broker.history, levels.cycle.weighted_usage[broker.name])
     return min(seen), max(seen)
@@ -96,7 +96,7 @@ def _by_range(
 @SHED.check("THRESHOLD-07", draws=cycle_trials(draws.with_history))
 def history_lies_between(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
     """The compared usage lies between the lowest and highest current or earlier usage."""
-    _by_range(case, answer, _observed, expect)
+    _by_range(case, answer, _observed_range, expect)
 
 
 @SHED.check("THRESHOLD-16", draws=cycle_trials(draws.decided_by_history))
@@ -105,7 +105,7 @@ def history_counts_by_its_share(case: SheddingCycle, answer: Unloading, expect: 
     _by_range(case, answer, _smoothed_range, expect)
 
 
-def _exactly(levels: UsageLevels, broker: Broker) -> Range:
+def _exact_usage_range(levels: UsageLevels, broker: Broker) -> Range:
     usage = levels.usage[broker.name]
     return usage, usage
 
@@ -115,7 +115,7 @@ def history_is_smoothed_exponentially(
     case: SheddingCycle, answer: Unloading, expect: Expect
 ) -> None:
     """The compared usage is w × previous usage + (1 - w) × current usage for a weight w."""
-    _by_range(case, answer, _exactly, expect)
+    _by_range(case, answer, _exact_usage_range, expect)
 
 
 @SHED.check("THRESHOLD-14", draws=cycle_trials(draws.forgotten_history))
@@ -137,39 +137,39 @@ def history_without_weight_does_not_count(
 
 @CYCLES.check("THRESHOLD-15", draws=threshold_sequence)
 def usage_lies_between_usages_of_cycles(
-    row: CyclesInARow, answer: UnloadingInARow, expect: Expect
+    cycles: CyclesInARow, answer: UnloadingInARow, expect: Expect
 ) -> None:
     """In later cycles, the compared usage lies between the lowest and highest usage so far."""
-    _in_later_cycles(history_lies_between, row, answer, expect)
+    _in_later_cycles(history_lies_between, cycles, answer, expect)
 
 
 @CYCLES.check("THRESHOLD-17", draws=sequence_decided_by_history)
 def more_weight_of_history_counts_more(
-    row: CyclesInARow, answer: UnloadingInARow, expect: Expect
+    cycles: CyclesInARow, answer: UnloadingInARow, expect: Expect
 ) -> None:
     """In later cycles, the larger the weight of history, the closer the compared usage is to
     earlier usage.
     """
-    _in_later_cycles(history_counts_by_its_share, row, answer, expect)
+    _in_later_cycles(history_counts_by_its_share, cycles, answer, expect)
 
 
 @CYCLES.check("THRESHOLD-19", draws=(threshold_sequence, sequence_decided_by_history))
 def earlier_cycles_are_smoothed_exponentially(
-    row: CyclesInARow, answer: UnloadingInARow, expect: Expect
+    cycles: CyclesInARow, answer: UnloadingInARow, expect: Expect
 ) -> None:
     """In later cycles, the compared usage is smoothed exponentially over earlier cycles."""
-    _in_later_cycles(history_is_smoothed_exponentially, row, answer, expect)
+    _in_later_cycles(history_is_smoothed_exponentially, cycles, answer, expect)
 
 
 def _in_later_cycles(
     judge: Callable[[SheddingCycle, Unloading, Expect], None],
-    row: CyclesInARow,
+    cycles: CyclesInARow,
     answer: UnloadingInARow,
     expect: Expect,
 ) -> None:
     """Judge each cycle but the first, with the earlier cycles as usage history."""
-    expect.given(len(row) > 1, "cycles in a row")
-    first = row.alone(0)
+    expect.given(len(cycles) > 1, "cycles in a row")
+    first = cycles.alone(0)
     expect.given(sheds_by(first, "ThresholdShedder"), "ThresholdShedder sheds")
     assume_no_lower_boundary(first, expect)
     for one in list(answer)[1:]:

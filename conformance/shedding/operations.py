@@ -282,17 +282,17 @@ NO_READINGS = Readings({})
 """Readings to use for a strategy whose decisions depend on no reading."""
 
 
-def _unloads_of_cycles(row: CyclesInARow, answer: Json) -> UnloadingInARow:
+def _unloads_of_cycles(cycles: CyclesInARow, answer: Json) -> UnloadingInARow:
     """Return each cycle's unloads; earlier answers determine the state of later cycles.
 
     Errors: `Violated`.
     """
     found: list[Unloading] = []
     answered = answer["cycles"]
-    if len(answered) != len(row):
-        raise Violated(f"{len(row)} cycles, as asked", f"{len(answered)} cycles")
+    if len(answered) != len(cycles):
+        raise Violated(f"{len(cycles)} cycles, as asked", f"{len(answered)} cycles")
     for one in answered:
-        cycle = row.after([[bundle for _, bundle in earlier.pairs] for earlier in found])
+        cycle = cycles.after([[bundle for _, bundle in earlier.pairs] for earlier in found])
         found.append(_unloading(cycle, one))
     return UnloadingInARow(tuple(found))
 
@@ -318,13 +318,13 @@ def _same_cycles(_case: Json, answer: Json) -> object:
     return [_sorted_unloads(one["unload"]) for one in answer["cycles"]]
 
 
-def _row_is_determined(row: CyclesInARow, readings: Readings) -> bool:
+def _row_is_determined(cycles: CyclesInARow, readings: Readings) -> bool:
     """True if every cycle has a single allowed answer, whatever was answered for earlier cycles.
 
     False for several cycles under a strategy that smooths usage, because the documents leave the
     formula open.
     """
-    alone = [row.alone(index) for index in range(len(row))]
+    alone = [cycles.alone(index) for index in range(len(cycles))]
     mixed = len(alone) > 1 and alone[0].strategy == "ThresholdShedder"
     return not mixed and all(_is_determined(one, readings) for one in alone)
 

@@ -27,7 +27,7 @@ from pulsar_conformance.reference.numbers import Rate, messages, plain, throughp
 from pulsar_conformance.reference.overload import OVERLOAD_THRESHOLD
 
 
-def _given(case: SheddingCycle, expect: Expect) -> None:
+def _assume_overload_shedder(case: SheddingCycle, expect: Expect) -> None:
     expect.given(quantities.sheds_by(case, "OverloadShedder"), "OverloadShedder sheds")
 
 
@@ -46,7 +46,7 @@ def _must_keep(case: SheddingCycle, broker: Broker, answer: Unloading, expect: E
 @SHED.check("OVERLOAD-01", draws=draws.cycle_trials(draws.overload))
 def an_overloaded_broker_sheds(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
     """A broker above the threshold sheds at least one bundle."""
-    _given(case, expect)
+    _assume_overload_shedder(case, expect)
     for broker in case.brokers.values():
         sheds = is_overloaded(case, broker) and quantities.can_shed_by_any_measure(case, broker)
         if expect.reached(bool(sheds)):
@@ -56,7 +56,7 @@ def an_overloaded_broker_sheds(case: SheddingCycle, answer: Unloading, expect: E
 @SHED.check("OVERLOAD-02", draws=draws.cycle_trials(draws.overload))
 def sheds_its_excess_plus_margin(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
     """A broker sheds at least its excess plus five points of its traffic, if it can."""
-    _given(case, expect)
+    _assume_overload_shedder(case, expect)
     for broker in case.brokers.values():
         if is_overloaded(case, broker) and expect.reached(quantities.can_shed(case, broker)):
             of = f"traffic shed by {broker.name}"
@@ -66,7 +66,7 @@ def sheds_its_excess_plus_margin(case: SheddingCycle, answer: Unloading, expect:
 @SHED.check("OVERLOAD-03", draws=draws.cycle_trials(draws.overload))
 def sheds_no_more_than_it_takes(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
     """A broker stops shedding once it has shed enough."""
-    _given(case, expect)
+    _assume_overload_shedder(case, expect)
     for broker in case.brokers.values():
         given = sorted(answer.owned_and_shed(broker), key=case.traffic, reverse=True)
         need = overload_need(case, broker)
@@ -79,7 +79,7 @@ def sheds_no_more_than_it_takes(case: SheddingCycle, answer: Unloading, expect: 
 @SHED.check("OVERLOAD-04", draws=draws.cycle_trials(draws.overload))
 def other_brokers_keep_all(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
     """A broker that is not overloaded sheds nothing."""
-    _given(case, expect)
+    _assume_overload_shedder(case, expect)
     for broker in case.brokers.values():
         if expect.reached(is_overloaded(case, broker) is False and bool(broker.bundles)):
             _must_keep(case, broker, answer, expect)
@@ -88,7 +88,7 @@ def other_brokers_keep_all(case: SheddingCycle, answer: Unloading, expect: Expec
 @SHED.check("OVERLOAD-05", draws=draws.cycle_trials(draws.overload))
 def sheds_at_most_one_bundle(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
     """An overloaded broker sheds at most one bundle."""
-    _given(case, expect)
+    _assume_overload_shedder(case, expect)
     for broker in case.brokers.values():
         if is_overloaded(case, broker) and expect.reached(quantities.can_shed(case, broker)):
             given = len(answer.of(broker))
@@ -98,7 +98,7 @@ def sheds_at_most_one_bundle(case: SheddingCycle, answer: Unloading, expect: Exp
 @SHED.check("OVERLOAD-06", draws=draws.cycle_trials(draws.overload))
 def the_one_is_the_most_expensive(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
     """The first bundle to be shed is the most expensive bundle that may move."""
-    _given(case, expect)
+    _assume_overload_shedder(case, expect)
     for broker in case.brokers.values():
         given = [bundle for bundle in answer.owned_and_shed(broker) if not case.blocked(bundle)][:1]
         for bundle in given:
@@ -106,7 +106,7 @@ def the_one_is_the_most_expensive(case: SheddingCycle, answer: Unloading, expect
             expect.reached(len(movable) > 1)
             most = max(movable, key=lambda one: _expense(case, one))
             enough = _expense(case, bundle) >= _expense(case, most) * (1 - SHARE)
-            expect.that(enough, _priced(case, most), _priced(case, bundle))
+            expect.that(enough, _expense_text(case, most), _expense_text(case, bundle))
 
 
 def _compares_bytes(case: SheddingCycle) -> bool:
@@ -119,7 +119,7 @@ def _expense(case: SheddingCycle, bundle: str) -> Rate:
     return rates.throughput if _compares_bytes(case) else rates.messages
 
 
-def _priced(case: SheddingCycle, bundle: str) -> str:
+def _expense_text(case: SheddingCycle, bundle: str) -> str:
     written = throughput if _compares_bytes(case) else messages
     return f"{bundle} = {written(_expense(case, bundle))}"
 
@@ -127,7 +127,7 @@ def _priced(case: SheddingCycle, bundle: str) -> str:
 @SHED.check("OVERLOAD-07", draws=draws.cycle_trials(draws.overload_with_few_bundles))
 def a_single_bundle_stays(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
     """A broker with a single bundle keeps it."""
-    _given(case, expect)
+    _assume_overload_shedder(case, expect)
     for broker in case.brokers.values():
         single = len(broker.bundles) < FEWEST_BUNDLES and bool(case.movable(broker))
         if expect.reached(single and is_overloaded(case, broker) is not False):
@@ -137,7 +137,7 @@ def a_single_bundle_stays(case: SheddingCycle, answer: Unloading, expect: Expect
 @SHED.check("OVERLOAD-13", draws=draws.cycle_trials(draws.overload))
 def sheds_every_bundle_that_it_may(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
     """An overloaded broker keeps no bundle that may move and has messages and bytes."""
-    _given(case, expect)
+    _assume_overload_shedder(case, expect)
     for broker in case.brokers.values():
         rates = {bundle: case.rates(bundle) for bundle in case.movable(broker)}
         loaded = [name for name, one in rates.items() if one.messages and one.throughput]
@@ -152,13 +152,13 @@ def sheds_every_bundle_that_it_may(case: SheddingCycle, answer: Unloading, expec
     draws=draws.before_and_after_change(draws.with_other_brokers_changed, draws.overload),
 )
 def other_brokers_do_not_matter(
-    asked: Sequence[Asked[SheddingCycle, Unloading]], expect: Expect
+    exchanges: Sequence[Asked[SheddingCycle, Unloading]], expect: Expect
 ) -> None:
     """The bundles that a broker sheds do not depend on other brokers' usage."""
-    expect.given(len(asked) == 2, "a cluster before and after a change")
-    (before, first), (after, second) = asked
-    _given(before, expect)
-    _given(after, expect)
+    expect.given(len(exchanges) == 2, "a cluster before and after a change")
+    (before, first), (after, second) = exchanges
+    _assume_overload_shedder(before, expect)
+    _assume_overload_shedder(after, expect)
     kept = ("settings", "bundles", "recentlyUnloaded")
     expect.given(all(before.case[key] == after.case[key] for key in kept), "only usage changes")
     for name, report in before.case["brokers"].items():
@@ -174,7 +174,7 @@ def other_brokers_do_not_matter(
 @SHED.check("OVERLOAD-09", draws=draws.cycle_trials(draws.overload))
 def any_one_resource_suffices(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
     """A single resource above the threshold overloads a broker, even if the other four are idle."""
-    _given(case, expect)
+    _assume_overload_shedder(case, expect)
     for broker in case.brokers.values():
         threshold = overload_threshold(case)
         hot = [percent for percent in broker.percent.values() if percent >= threshold]
@@ -186,7 +186,7 @@ def any_one_resource_suffices(case: SheddingCycle, answer: Unloading, expect: Ex
 @SHED.check("OVERLOAD-10", draws=draws.cycle_trials(draws.near_default_overload_threshold))
 def the_threshold_is_85_by_default(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
     """If no threshold is set, a broker above 85 % sheds, and other brokers keep all bundles."""
-    _given(case, expect)
+    _assume_overload_shedder(case, expect)
     expect.given(OVERLOAD_THRESHOLD not in case.settings.given, "no threshold is set")
     for broker in case.brokers.values():
         over = is_overloaded(case, broker)
@@ -203,11 +203,11 @@ def the_threshold_is_85_by_default(case: SheddingCycle, answer: Unloading, expec
     ),
 )
 def other_strategies_ignore_the_threshold(
-    asked: Sequence[Asked[SheddingCycle, Unloading]], expect: Expect
+    exchanges: Sequence[Asked[SheddingCycle, Unloading]], expect: Expect
 ) -> None:
     """Other strategies shed the same bundles under every overload threshold."""
-    expect.given(len(asked) == 2, "a cycle with two different thresholds")
-    (before, first), (after, second) = asked
+    expect.given(len(exchanges) == 2, "a cycle with two different thresholds")
+    (before, first), (after, second) = exchanges
     others = before.strategy == after.strategy and before.strategy != "OverloadShedder"
     expect.given(before.enabled and others, "a strategy other than OverloadShedder sheds")
     rest = ({**cycle.settings.given, OVERLOAD_THRESHOLD: None} for cycle in (before, after))
@@ -225,11 +225,11 @@ def other_strategies_ignore_the_threshold(
 
 @CYCLES.check("OVERLOAD-12", draws=draws.overload_sequence)
 def each_cycle_sheds_by_its_own_usage(
-    row: CyclesInARow, answer: UnloadingInARow, expect: Expect
+    cycles: CyclesInARow, answer: UnloadingInARow, expect: Expect
 ) -> None:
     """In every cycle, exactly the brokers above the threshold shed."""
-    expect.given(len(row) > 1, "cycles in a row")
-    expect.given(quantities.sheds_by(row.alone(0), "OverloadShedder"), "OverloadShedder sheds")
+    expect.given(len(cycles) > 1, "cycles in a row")
+    expect.given(quantities.sheds_by(cycles.alone(0), "OverloadShedder"), "OverloadShedder sheds")
     for one in answer:
         an_overloaded_broker_sheds(one.cycle, one, expect)
         other_brokers_keep_all(one.cycle, one, expect)

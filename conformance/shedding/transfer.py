@@ -71,9 +71,9 @@ def _is_restricted(cycle: SheddingCycle) -> bool:
 
 
 def _must_unload(
-    found: LoadsOfCycle, holds: bool, why: str, answer: Unloading, expect: Expect
+    loads: LoadsOfCycle, holds: bool, why: str, answer: Unloading, expect: Expect
 ) -> None:
-    if expect.reached(holds and found.can_move):
+    if expect.reached(holds and loads.can_move):
         expect.that(bool(answer.pairs), f"some bundles are unloaded: {why}", answer)
 
 
@@ -132,21 +132,21 @@ class _Course:
     needed: Fraction
 
     @classmethod
-    def of(cls, row: CyclesInARow, answer: UnloadingInARow, expect: Expect) -> _Course:
-        expect.given(sheds_by(row.alone(0), TRANSFER_SHEDDER), "TransferShedder sheds")
-        now = row.settings.number(HISTORY_SHARE) == 0 or len(row) == 1
+    def of(cls, cycles: CyclesInARow, answer: UnloadingInARow, expect: Expect) -> _Course:
+        expect.given(sheds_by(cycles.alone(0), TRANSFER_SHEDDER), "TransferShedder sheds")
+        now = cycles.settings.number(HISTORY_SHARE) == 0 or len(cycles) == 1
         expect.given(now, "earlier usage does not count")
         found = []
         for one in answer:
             found.append(one)
             if one.pairs:
                 break
-        uneven = [_loads(row.alone(index), expect).uneven for index in range(len(found))]
+        uneven = [_loads(cycles.alone(index), expect).uneven for index in range(len(found))]
         expect.given(
             not any(_is_restricted(one.cycle) for one in found),
             "no policy, exclusion or missing data restricts unloads",
         )
-        return cls(found, uneven, row.settings.number(HITS))
+        return cls(found, uneven, cycles.settings.number(HITS))
 
     def in_a_row(self, place: int, ending: tuple[bool | None, ...]) -> int:
         """Return the number of consecutive cycles, up to `place`, in no state of `ending`."""
@@ -160,10 +160,10 @@ class _Course:
 
 @CYCLES.check("TRANSFER-06", draws=randoms.map(draws.hits_in_a_row))
 def too_few_cycles_unload_nothing(
-    row: CyclesInARow, answer: UnloadingInARow, expect: Expect
+    sequence: CyclesInARow, answer: UnloadingInARow, expect: Expect
 ) -> None:
     """Nothing is unloaded before a condition has held in enough consecutive cycles."""
-    course = _Course.of(row, answer, expect)
+    course = _Course.of(sequence, answer, expect)
     for index, one in enumerate(course.cycles):
         few = course.in_a_row(index, (False,)) <= course.needed
         if expect.reached(few and course.uneven[index] is True):
@@ -173,13 +173,13 @@ def too_few_cycles_unload_nothing(
 
 
 @CYCLES.check("TRANSFER-07", draws=randoms.map(draws.hits_in_a_row))
-def enough_cycles_unload(row: CyclesInARow, answer: UnloadingInARow, expect: Expect) -> None:
+def enough_cycles_unload(sequence: CyclesInARow, answer: UnloadingInARow, expect: Expect) -> None:
     """Bundles are unloaded once a condition has held in enough consecutive cycles."""
-    course = _Course.of(row, answer, expect)
+    course = _Course.of(sequence, answer, expect)
     for index, one in enumerate(course.cycles):
         enough = course.in_a_row(index, (False, None)) > course.needed
         why = f"a condition has held in more than {plain(course.needed)} cycles in a row"
-        _must_unload(LoadsOfCycle(row.alone(index)), enough, why, one, expect)
+        _must_unload(LoadsOfCycle(sequence.alone(index)), enough, why, one, expect)
 
 
 @SHED.check("TRANSFER-08", draws=draws.one_cycle(draws.few_brokers))
@@ -229,10 +229,10 @@ def no_destination_without_transfers(
 
 
 def _seconds_since_unloads(
-    answer: UnloadingInARow, row: CyclesInARow, place: int
+    answer: UnloadingInARow, sequence: CyclesInARow, place: int
 ) -> list[tuple[Fraction, set[str]]]:
     """Return the seconds since each earlier cycle with unloads, with the cycle's source brokers."""
-    cycles, found = row.case["cycles"], []
+    cycles, found = sequence.case["cycles"], []
     for earlier, one in enumerate(list(answer)[:place]):
         minutes = total(exact(each["minutes"]) for each in cycles[earlier + 1 : place + 1])
         if one.pairs:
@@ -242,29 +242,29 @@ def _seconds_since_unloads(
 
 @CYCLES.check("TRANSFER-11", draws=randoms.map(draws.after_an_unload))
 def nothing_goes_soon_after_an_unload(
-    row: CyclesInARow, answer: UnloadingInARow, expect: Expect
+    cycles: CyclesInARow, answer: UnloadingInARow, expect: Expect
 ) -> None:
     """Nothing is unloaded within the delay after an unload."""
-    _loads(row.alone(0), expect)
-    delay = row.settings.number(DELAY)
+    _loads(cycles.alone(0), expect)
+    delay = cycles.settings.number(DELAY)
     for index, one in enumerate(answer):
         if expect.reached(
-            any(ago < delay - 1 for ago, _ in _seconds_since_unloads(answer, row, index))
+            any(ago < delay - 1 for ago, _ in _seconds_since_unloads(answer, cycles, index))
         ):
             expect.nothing(one, f"the delay is {plain(delay)} seconds")
 
 
 @CYCLES.check("TRANSFER-19", draws=randoms.map(draws.after_an_unload))
 def nothing_goes_by_data_from_the_delay(
-    row: CyclesInARow, answer: UnloadingInARow, expect: Expect
+    cycles: CyclesInARow, answer: UnloadingInARow, expect: Expect
 ) -> None:
     """Nothing is unloaded if a broker's load data are from within the delay after its unload."""
-    _loads(row.alone(0), expect)
-    delay = row.settings.number(DELAY)
+    _loads(cycles.alone(0), expect)
+    delay = cycles.settings.number(DELAY)
     for index, one in enumerate(answer):
         early = [
             name
-            for ago, sources in _seconds_since_unloads(answer, row, index)
+            for ago, sources in _seconds_since_unloads(answer, cycles, index)
             for name in sources.intersection(one.cycle.brokers)
             if ago - age_of(one.cycle, name) < delay - 1
             and not LoadsOfCycle(one.cycle).outdated(name)
@@ -297,13 +297,13 @@ def a_broker_without_data_stops_the_cycle(
 def bundles_under_policies_stay(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
     """By default, no bundle of a namespace with a policy or an anti-affinity group is unloaded."""
     _loads(case, expect)
-    kept = {*case.case.get("groups", {}), *_isolated(case)}
+    kept = {*case.case.get("groups", {}), *_primary_brokers(case)}
     if expect.reached(bool(kept) and not case.settings.flag(WITH_POLICIES)):
         gone = (bundle for _, bundle in answer.pairs if namespace_of(bundle) in kept)
         expect.nothing(gone, "its namespace is under a policy")
 
 
-def _isolated(case: SheddingCycle) -> dict[str, set[str]]:
+def _primary_brokers(case: SheddingCycle) -> dict[str, set[str]]:
     """Return the primary brokers of each isolated namespace for which enough of them are up."""
     return {
         namespace: set(one["primary"])
@@ -319,7 +319,7 @@ def isolated_bundles_go_where_they_may(
 ) -> None:
     """If an unload of an isolated bundle names a destination, the bundle's policy permits it."""
     _loads(case, expect)
-    allowed = _isolated(case)
+    allowed = _primary_brokers(case)
     expect.reached(bool(allowed) and case.settings.flag(WITH_POLICIES))
     for _, bundle in answer.pairs:
         permitted, to = allowed.get(namespace_of(bundle)), answer.to.get(bundle)
@@ -369,11 +369,11 @@ def recently_unloaded_bundles_are_not_transferred(
 
 @SHED.check_together("TRANSFER-18", draws=randoms.map(draws.with_and_without_strategy))
 def transfer_shedder_is_the_default_of_the_extensible_manager(
-    asked: Sequence[Asked[SheddingCycle, Unloading]], expect: Expect
+    exchanges: Sequence[Asked[SheddingCycle, Unloading]], expect: Expect
 ) -> None:
     """Without a strategy, the extensible manager gives TransferShedder's answer."""
-    expect.given(len(asked) == 2, "a cycle with a strategy and one without")
-    (named, by_name), (unnamed, by_default) = asked
+    expect.given(len(exchanges) == 2, "a cycle with a strategy and one without")
+    (named, by_name), (unnamed, by_default) = exchanges
     _loads(named, expect)
     nowhere = unnamed.case["strategy"] is None and STRATEGY not in unnamed.settings.given
     expect.given(nowhere, "no strategy is named")

@@ -110,11 +110,11 @@ def too_small_text(extremes: Extremes, settings: Settings) -> str:
     return f"{plain(share)} of the differences, {parts}, is less than {least}"
 
 
-def _given(case: SheddingCycle, expect: Expect) -> None:
+def _assume_uniform_shedder(case: SheddingCycle, expect: Expect) -> None:
     expect.given(sheds_by(case, "UniformLoadShedder"), "UniformLoadShedder sheds")
 
 
-def _ends(case: SheddingCycle, expect: Expect) -> Ends:
+def _most_and_least_loaded(case: SheddingCycle, expect: Expect) -> Ends:
     carried = {name: case.rates_of(broker) for name, broker in case.brokers.items()}
     amounts = {name: Amount(one.messages, one.throughput) for name, one in carried.items()}
     by_rate = sorted(amounts, key=lambda name: amounts[name].messages)
@@ -164,7 +164,7 @@ def _triggers_shedding(case: SheddingCycle) -> bool | None:
     return possible if possible == triggers(map(bool, both)) else None
 
 
-def _room(case: SheddingCycle, ends: Ends) -> Amount:
+def _movable_room(case: SheddingCycle, ends: Ends) -> Amount:
     """Return the most traffic with which unloads certainly bring all brokers closer to each other.
 
     It is at most half the gap to the least loaded broker, which may get all of the traffic, and at
@@ -202,9 +202,9 @@ def _must_unload(
 @SHED.check("UNIFORM-01", draws=cycle_trials(uniform))
 def the_most_loaded_broker_unloads(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
     """If the differences exceed the thresholds, the most loaded broker sheds."""
-    _given(case, expect)
-    ends = _ends(case, expect)
-    _must_unload(case, ends, partial(_fits, case, room=_room(case, ends)), answer, expect)
+    _assume_uniform_shedder(case, expect)
+    ends = _most_and_least_loaded(case, expect)
+    _must_unload(case, ends, partial(_fits, case, room=_movable_room(case, ends)), answer, expect)
 
 
 @SHED.check("UNIFORM-02", draws=cycle_trials(uniform))
@@ -212,7 +212,7 @@ def nothing_goes_within_the_thresholds(
     case: SheddingCycle, answer: Unloading, expect: Expect
 ) -> None:
     """If the differences are within the thresholds, nothing is unloaded."""
-    _given(case, expect)
+    _assume_uniform_shedder(case, expect)
     extremes = Extremes.of(case)
     compared = min(*extremes.messages, *extremes.throughput) >= MIN_COMPARED
     expect.given(compared, "every broker has a load to compare")
@@ -234,8 +234,8 @@ def nothing_goes_from_the_least_loaded(
     case: SheddingCycle, answer: Unloading, expect: Expect
 ) -> None:
     """The least loaded broker keeps its bundles, because losing load would widen the gap."""
-    _given(case, expect)
-    ends = _ends(case, expect)
+    _assume_uniform_shedder(case, expect)
+    ends = _most_and_least_loaded(case, expect)
     expect.given(not may_shed_for_overload(case, ends.least), "the least loaded is not overloaded")
     if expect.reached(ends.gap.messages > 0 and bool(case.movable(ends.least))):
         expect.nothing(answer.of(ends.least), f"{ends.least.name} is the least loaded")
@@ -244,8 +244,8 @@ def nothing_goes_from_the_least_loaded(
 @SHED.check("UNIFORM-04", draws=cycle_trials(uniform))
 def the_two_do_not_change_places(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
     """The most loaded broker sheds less than its gap to the least loaded, in messages or bytes."""
-    _given(case, expect)
-    ends = _ends(case, expect)
+    _assume_uniform_shedder(case, expect)
+    ends = _most_and_least_loaded(case, expect)
     expect.given(not may_shed_for_overload(case, ends.most), "the most loaded is not overloaded")
     whole = _total_amount(case, ends.most.bundles)
     known = all(map(case.measured, ends.most.bundles))
@@ -273,8 +273,8 @@ def _limited(trial: Trial, random: Random) -> Trial:
 limited = st.builds(_limited, cycle_trials(uniform), randoms)
 
 
-def _limits_given(case: SheddingCycle, expect: Expect) -> None:
-    _given(case, expect)
+def _assume_limits(case: SheddingCycle, expect: Expect) -> None:
+    _assume_uniform_shedder(case, expect)
     expect.given(MAX_SHARE in case.settings.defaults, "the documents limit how much is moved")
     alone = not any(may_shed_for_overload(case, broker) for broker in case.brokers.values())
     expect.given(alone, "no broker is overloaded")
@@ -283,8 +283,8 @@ def _limits_given(case: SheddingCycle, expect: Expect) -> None:
 @SHED.check("UNIFORM-05", draws=limited)
 def no_more_than_the_share_moves(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
     """The most loaded broker sheds at most a configured share of the gap, in messages or bytes."""
-    _limits_given(case, expect)
-    ends = _ends(case, expect)
+    _assume_limits(case, expect)
+    ends = _most_and_least_loaded(case, expect)
     gone = _total_amount(case, answer.owned_and_shed(ends.most))
     if expect.reached(min(gone) > 0):
         share = case.settings.number(MAX_SHARE)
@@ -298,7 +298,7 @@ def no_more_than_the_share_moves(case: SheddingCycle, answer: Unloading, expect:
 @SHED.check("UNIFORM-06", draws=limited)
 def small_differences_are_left(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
     """Nothing is unloaded if the amounts to move are below their minimums in both measures."""
-    _limits_given(case, expect)
+    _assume_limits(case, expect)
     extremes, share = Extremes.of(case), case.settings.number(MAX_SHARE)
     ends = ((extremes.messages, MIN_MESSAGES), (extremes.throughput, MIN_BYTES))
     small = all(
@@ -312,7 +312,7 @@ def small_differences_are_left(case: SheddingCycle, answer: Unloading, expect: E
 @SHED.check("UNIFORM-07", draws=limited)
 def no_more_bundles_than_the_limit(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
     """At most the configured number of bundles is unloaded in a cycle."""
-    _limits_given(case, expect)
+    _assume_limits(case, expect)
     most = case.settings.number(MAX_UNLOADED_BUNDLES)
     if expect.reached(most >= 0 and bool(answer.pairs)):
         expect.that(len(answer.pairs) <= most, f"at most {most} bundles", answer)
@@ -389,11 +389,11 @@ def the_most_loaded_broker_unloads_within_the_limits(
     case: SheddingCycle, answer: Unloading, expect: Expect
 ) -> None:
     """If the differences exceed the thresholds and the limits leave a bundle to move, one moves."""
-    _limits_given(case, expect)
+    _assume_limits(case, expect)
     thresholds = min(map(case.settings.number, (RATE_THRESHOLD, THROUGHPUT_THRESHOLD)))
     expect.given(thresholds > 0, "no threshold is 0, which may disable it")
     number = case.settings.number(MAX_UNLOADED_BUNDLES)
     expect.given(number == -1 or number >= 1, "the limit on bundles permits an unload")
-    ends = _ends(case, expect)
-    fits = partial(_certainly_moves, case, ends=ends, room=_room(case, ends))
+    ends = _most_and_least_loaded(case, expect)
+    fits = partial(_certainly_moves, case, ends=ends, room=_movable_room(case, ends))
     _must_unload(case, ends, fits, answer, expect)

@@ -137,36 +137,36 @@ def _some_broker(draft: StoryDraft) -> str:
     return draft.random.choice(draft.brokers or ["nobody"])
 
 
-def _unload(draft: StoryDraft) -> None:
+def _add_unload(draft: StoryDraft) -> None:
     what = draft.random.choice(("topic", "namespace", "bundleOf"))
     named = _some_space(draft) if what == "namespace" else _some_topic(draft)
     draft.add_event("unload", **{what: named})
 
 
-def _split(draft: StoryDraft) -> None:
+def _add_split(draft: StoryDraft) -> None:
     algorithm = draft.random.choice((None, RANGE, TOPICS, POSITIONS))
     positions = [hex_of(draft.random.getrandbits(32)) for _ in range(draft.random.randint(0, 3))]
     draft.add_event("split", bundleOf=_some_topic(draft), algorithm=algorithm, positions=positions)
 
 
-def _join_again(draft: StoryDraft) -> None:
+def _add_return(draft: StoryDraft) -> None:
     capacity = draft.random.choice((CAPACITY, CAPACITY, 2 * CAPACITY))
     draft.add_event("broker_up", broker=_some_broker(draft), capacity=capacity)
 
 
-def _domain(draft: StoryDraft) -> None:
+def _add_domain(draft: StoryDraft) -> None:
     brokers = draft.random.sample(
         draft.brokers, draft.random.randint(0, min(3, len(draft.brokers)))
     )
     draft.add_event("domain", name=draft.random.choice(("north", "south")), brokers=brokers)
 
 
-def _group(draft: StoryDraft) -> None:
+def _add_group(draft: StoryDraft) -> None:
     group = draft.random.choice(("apart", "away", None))
     draft.add_event("group", namespace=_some_space(draft), group=group)
 
 
-def _setting(draft: StoryDraft) -> None:
+def _add_setting(draft: StoryDraft) -> None:
     name, value = draft.random.choice(
         (
             (SHEDDING_INTERVAL, 2),
@@ -192,13 +192,13 @@ RANDOM_EVENTS: tuple[Callable[[StoryDraft], object], ...] = (
     lambda draft: draft.add_event("namespace", name=_some_space(draft), bundles=2),
     *map(_at_a_broker, ("broker_down", "restart")),
     lambda draft: draft.add_event("leader_lost"),
-    _join_again,
-    _unload,
-    _unload,
-    _split,
-    _domain,
-    _group,
-    _setting,
+    _add_return,
+    _add_unload,
+    _add_unload,
+    _add_split,
+    _add_domain,
+    _add_group,
+    _add_setting,
 )
 
 
@@ -207,9 +207,9 @@ EVENTS_WITHOUT_LOAD: tuple[Callable[[StoryDraft], object], ...] = (
     *map(_at_a_broker, ("broker_down", "broker_stop", "restart")),
     lambda draft: draft.add_event("leader_lost"),
     StoryDraft.space,
-    _domain,
-    _group,
-    _setting,
+    _add_domain,
+    _add_group,
+    _add_setting,
 )
 """Functions that add events; none of them moves a topic away from a broker that stays up."""
 

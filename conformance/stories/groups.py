@@ -50,7 +50,7 @@ def _certain_first_uses(course: Scenes) -> Iterator[FirstUse]:
         if scene.kind == "domain" and scene.after.valid and _changes_existing_domain(scene):
             domains = scene.before.domains
         if scene.kind == "topic" and scene.after.valid:
-            spread = _spread(course, scene, space_of(scene.about["topic"]))
+            spread = _spread_at_placement(course, scene, space_of(scene.about["topic"]))
             owner = scene.now.owner(scene.about["topic"])
             if spread is not None and owner in scene.after.brokers:
                 yield FirstUse(scene, spread, str(owner), dict(groups), domains)
@@ -61,7 +61,7 @@ def _changes_existing_domain(scene: Scene) -> bool:
     return scene.about["name"] in scene.before.domains
 
 
-def _spread(
+def _spread_at_placement(
     course: Scenes, scene: Scene, space: str, domains: Domains | None = None
 ) -> GroupSpread | None:
     """Return how a group is spread when a namespace is placed; None if this is uncertain.
@@ -129,31 +129,31 @@ DOMAINS = ("north", "south", "west", "east")
 
 def first_of_a_group(draft: StoryDraft) -> None:
     """Put namespaces into a new group, and use a topic in each, one after another."""
-    _brokers(draft)
-    spaces = _grouped(draft, "apart", draft.random.randint(2, 6))
-    _used(draft, spaces)
+    _brokers_in_domains(draft)
+    spaces = _use_grouped_namespaces(draft, "apart", draft.random.randint(2, 6))
+    _use_topics(draft, spaces)
     draft.noise()
 
 
 def another_group(draft: StoryDraft) -> None:
     """Move used namespaces to another group or none, then use more namespaces of both groups."""
-    _brokers(draft)
-    old = _grouped(draft, "apart", draft.random.randint(2, 4))
-    new = _grouped(draft, "away", draft.random.randint(1, 3))
-    waiting = _grouped(draft, "apart", 1)
-    _used(draft, old)
+    _brokers_in_domains(draft)
+    old = _use_grouped_namespaces(draft, "apart", draft.random.randint(2, 4))
+    new = _use_grouped_namespaces(draft, "away", draft.random.randint(1, 3))
+    waiting = _use_grouped_namespaces(draft, "apart", 1)
+    _use_topics(draft, old)
     for space in draft.random.sample(old, draft.random.randint(1, len(old))):
         draft.add_event("group", namespace=space, group=draft.random.choice(("away", "away", None)))
-    _used(draft, [*new, *waiting] if draft.random.random() < 0.5 else [*waiting, *new])
+    _use_topics(draft, [*new, *waiting] if draft.random.random() < 0.5 else [*waiting, *new])
     draft.noise()
 
 
 def other_domains(draft: StoryDraft) -> None:
     """Change or remove domains between uses of a group's namespaces."""
-    homes = _brokers(draft)
-    spaces = _grouped(draft, "apart", draft.random.randint(3, 6))
+    homes = _brokers_in_domains(draft)
+    spaces = _use_grouped_namespaces(draft, "apart", draft.random.randint(3, 6))
     half = draft.random.randint(1, len(spaces) - 1)
-    _used(draft, spaces[:half])
+    _use_topics(draft, spaces[:half])
     gone = draft.random.choice(list(homes))
     if draft.random.random() < 0.3:
         for name in homes:
@@ -163,20 +163,20 @@ def other_domains(draft: StoryDraft) -> None:
         draft.add_event("domain", name=gone, brokers=[])
         heir = draft.random.choice([*homes, "far"])
         draft.add_event("domain", name=heir, brokers=[*homes.get(heir, ()), *moved])
-    _used(draft, spaces[half:])
+    _use_topics(draft, spaces[half:])
     draft.noise()
 
 
 def outage_of_a_domain(draft: StoryDraft) -> None:
     """Take down all brokers of a domain while other brokers own namespaces of the same group."""
-    homes = _brokers(draft)
-    _used(draft, _grouped(draft, "apart", draft.random.randint(2, 6)))
+    homes = _brokers_in_domains(draft)
+    _use_topics(draft, _use_grouped_namespaces(draft, "apart", draft.random.randint(2, 6)))
     for broker in homes[draft.random.choice(list(homes))]:
         draft.add_event("broker_down", broker=broker)
     draft.noise()
 
 
-def _brokers(draft: StoryDraft) -> dict[str, list[str]]:
+def _brokers_in_domains(draft: StoryDraft) -> dict[str, list[str]]:
     """Add brokers, register two to four domains, and return the brokers of each domain."""
     draft.start_brokers(draft.random.randint(5, 7) if draft.large else draft.random.randint(2, 4))
     draft.add_unrelated_namespaces()
@@ -187,14 +187,14 @@ def _brokers(draft: StoryDraft) -> dict[str, list[str]]:
     return homes
 
 
-def _grouped(draft: StoryDraft, group: str, count: int) -> list[str]:
+def _use_grouped_namespaces(draft: StoryDraft, group: str, count: int) -> list[str]:
     spaces = [draft.space() for _ in range(count)]
     for space in spaces:
         draft.add_event("group", namespace=space, group=group)
     return spaces
 
 
-def _used(draft: StoryDraft, spaces: Sequence[str]) -> None:
+def _use_topics(draft: StoryDraft, spaces: Sequence[str]) -> None:
     for space in spaces:
         draft.use(space, draft.random.choice((0, 1)))
         if draft.random.random() < 0.2:
@@ -299,7 +299,7 @@ def _placed_until_changed(course: Scenes, place: int, domains: Domains) -> Itera
         if scene.kind == "domain":
             return
         if scene.kind == "topic" and scene.after.valid:
-            spread = _spread(course, scene, space_of(scene.about["topic"]), domains)
+            spread = _spread_at_placement(course, scene, space_of(scene.about["topic"]), domains)
             owner = scene.now.owner(scene.about["topic"])
             if spread is not None and owner in scene.after.brokers:
                 yield FirstUse(scene, spread, str(owner), {}, domains)

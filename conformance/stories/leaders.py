@@ -85,10 +85,12 @@ def each_broker_reports_in_time(_case: Story, answer: Scenes, expect: Expect) ->
         for broker, last in since.items():
             written = (scene.now.reports or {}).get(broker, {}).get("minutes", ())
             what = f"{scene}: {broker} writes its local data"
-            since[broker] = _in_time(list(map(exact, written)), last, clock, most, what, expect)
+            since[broker] = _expect_in_time(
+                list(map(exact, written)), last, clock, most, what, expect
+            )
 
 
-def _in_time(
+def _expect_in_time(
     written: Sequence[Fraction],
     last: Fraction,
     clock: Fraction,
@@ -167,7 +169,9 @@ def the_leader_writes_in_time(_case: Story, answer: Scenes, expect: Expect) -> N
             continue
         most = scene.before.settings().number(WRITE_INTERVAL) + LEEWAY
         written = [exact(one) for one in (scene.now.written or {}).get("minutes", ())]
-        last = _in_time(written, last, clock, most, f"{scene}: the leader writes data", expect)
+        last = _expect_in_time(
+            written, last, clock, most, f"{scene}: the leader writes data", expect
+        )
 
 
 @REPLAY.check("DATA-11", draws=draws.stories(*PLOTS))

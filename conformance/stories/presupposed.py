@@ -55,13 +55,13 @@ def moment_questions(
     found: dict[str, Question] = {}
     for scene in course:
         for make in makers:
-            for one in _made(make, course, scene):
+            for one in _questions_made(make, course, scene):
                 if case_flaw(one.operation, one.case, defaults) is None:
                     found[canonical(one.case)] = one
     return list(found.values())[-MAX_QUESTIONS:]
 
 
-def _made(make: QuestionMaker, course: Scenes, scene: Scene) -> Iterator[Question]:
+def _questions_made(make: QuestionMaker, course: Scenes, scene: Scene) -> Iterator[Question]:
     try:
         yield from make(course, scene)
     except MissingSetting:
@@ -71,7 +71,7 @@ def _made(make: QuestionMaker, course: Scenes, scene: Scene) -> Iterator[Questio
 QuestionMaker = Callable[[Scenes, Scene], Iterator[Question]]
 
 
-def _shedding(course: Scenes, scene: Scene) -> Iterator[Question]:
+def _shedding_questions(course: Scenes, scene: Scene) -> Iterator[Question]:
     """Yield a question that asks which bundles the cluster sheds at the start of a scene."""
     if scene.time_passes and all(map(scene.before.is_known, scene.before.changed)):
         case = courses.cycle_before(course, scene).case
@@ -79,18 +79,18 @@ def _shedding(course: Scenes, scene: Scene) -> Iterator[Question]:
         yield Question(SHED.id, _with_json_numbers({**case, "settings": given}))
 
 
-def _usage(course: Scenes, scene: Scene) -> Iterator[Question]:
+def _usage_questions(course: Scenes, scene: Scene) -> Iterator[Question]:
     """Yield questions about each broker's weighted and plain usage at the start of a scene."""
-    for _, case in _shedding(course, scene):
+    for _, case in _shedding_questions(course, scene):
         for broker in case["brokers"].values():
             for weighted in (False, True):
                 about = {"settings": case["settings"], "weighted": weighted, "broker": broker}
                 yield Question(USAGE.id, about)
 
 
-def _growing(course: Scenes, scene: Scene) -> Iterator[Question]:
+def _split_questions(course: Scenes, scene: Scene) -> Iterator[Question]:
     """Yield a question that asks which bundles with known names are split as a scene starts."""
-    for _, case in _shedding(course, scene):
+    for _, case in _shedding_questions(course, scene):
         counted = {space: course.most_bundles(space, scene) for space in scene.before.spaces}
         spaces = {space: count for space, count in counted.items() if count is not None}
         for broker in case["brokers"].values():
@@ -106,7 +106,7 @@ def _growing(course: Scenes, scene: Scene) -> Iterator[Question]:
         yield Question(SPLIT_CANDIDATES.id, {**known, **more})
 
 
-def _placing(course: Scenes, scene: Scene) -> Iterator[Question]:
+def _placement_questions(course: Scenes, scene: Scene) -> Iterator[Question]:
     """Yield a question for each bundle assigned in a scene: on which broker it is placed."""
     case = courses.cycle_before(course, scene).case
     up = [broker for broker in scene.after.brokers if broker in scene.before.brokers]
@@ -146,10 +146,10 @@ def _with_json_numbers(value: Any) -> Any:
 
 
 MAKERS: Mapping[str, QuestionMaker] = {
-    SHED.id: _shedding,
-    USAGE.id: _usage,
-    SPLIT_CANDIDATES.id: _growing,
-    PLACE.id: _placing,
+    SHED.id: _shedding_questions,
+    USAGE.id: _usage_questions,
+    SPLIT_CANDIDATES.id: _split_questions,
+    PLACE.id: _placement_questions,
 }
 """For each operation, the function that yields questions about a moment."""
 
@@ -203,20 +203,20 @@ def light_bundle_split(random: Random) -> Json:
     return draft.case()
 
 
-def _draft(random: Random, settings: Mapping[str, Any]) -> StoryDraft:
+def _draft_with_settings(random: Random, settings: Mapping[str, Any]) -> StoryDraft:
     return StoryDraft(random, dict(settings), large=False)
 
 
 def shed_although_unloaded_by_hand(random: Random) -> Json:
     """Return a story of an overloaded broker whose only heavy bundle was just unloaded by hand."""
-    draft = _draft(random, SHEDDING)
+    draft = _draft_with_settings(random, SHEDDING)
     unloaded_by_hand(draft)
     return draft.case()
 
 
 def in_two_domains(random: Random) -> Json:
     """Return a story in which a broker is registered in a second failure domain."""
-    draft = _draft(random, CALM_SETTINGS)
+    draft = _draft_with_settings(random, CALM_SETTINGS)
     registered_twice(draft)
     return draft.case()
 

@@ -223,13 +223,13 @@ def cycle_before(course: Scenes, scene: Scene) -> SheddingCycle:
         if topics and len(held) == 1 and held[0] in owned and course.has_one_bundle(space, scene):
             name = f"{space}/{WHOLE}"
             owned[held[0]].append(name)
-            rates = _fields(together(moment.topics[topic] for topic in topics))
+            rates = _rate_fields(together(moment.topics[topic] for topic in topics))
             bundles[name] = {"shortTermData": {**rates, "numSamples": 1}}
     brokers = {}
     for broker, capacity in moment.brokers.items():
         carried = broker_load(owners, moment, broker)
         usage = {"usage": carried.throughput, "limit": capacity}
-        brokers[broker] = {"cpu": usage, **_fields(carried), "bundles": owned[broker]}
+        brokers[broker] = {"cpu": usage, **_rate_fields(carried), "bundles": owned[broker]}
     moved = [one.bundle for past in course.scenes[: moment.place] for one in past.now.unloaded]
     case = {
         "strategy": None,
@@ -240,7 +240,7 @@ def cycle_before(course: Scenes, scene: Scene) -> SheddingCycle:
     return SheddingCycle(case, moment.settings(), course.story.readings)
 
 
-def _fields(rates: Rates) -> dict[str, Fraction]:
+def _rate_fields(rates: Rates) -> dict[str, Fraction]:
     return dict(zip(RATE_FIELDS, rates.each(), strict=True))
 
 

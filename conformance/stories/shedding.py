@@ -131,10 +131,10 @@ def _goes_to_less(scene: Scene, shed: Move, expect: Expect) -> None:
     found = [one.broker for one in scene.now.assigned if one.bundle == shed.bundle]
     if shed.broker not in scene.before.brokers or len(found) != 1:
         return
-    source, [to] = _carries(scene, shed.broker), found
+    source, [to] = _load_of_broker(scene, shed.broker), found
     less = _less_loaded(scene, shed.broker)
     if expect.reached(bool(less) and to in scene.before.brokers):
-        least = zip(_carries(scene, to, most=False), source, strict=True)
+        least = zip(_load_of_broker(scene, to, most=False), source, strict=True)
         more = all(one >= two * (1 + SHARE) for one, two in least)
         allowed = f"{scene}: {shed.bundle} goes to a broker that carries less than {shed.broker}"
         expect.that(to != shed.broker and not more, f"{allowed}, such as {less[0]}", to)
@@ -142,19 +142,19 @@ def _goes_to_less(scene: Scene, shed: Move, expect: Expect) -> None:
 
 def _less_loaded(scene: Scene, broker: str) -> list[str]:
     """Return the brokers with less load than `broker` by every measure, new bundles included."""
-    source = _carries(scene, broker)
+    source = _load_of_broker(scene, broker)
     return [
         name
         for name in scene.before.brokers
         if name != broker
         and all(
             one < two * (1 - SHARE)
-            for one, two in zip(_carries(scene, name, most=True), source, strict=True)
+            for one, two in zip(_load_of_broker(scene, name, most=True), source, strict=True)
         )
     ]
 
 
-def _carries(scene: Scene, broker: str, most: bool | None = None) -> tuple[Fraction, ...]:
+def _load_of_broker(scene: Scene, broker: str, most: bool | None = None) -> tuple[Fraction, ...]:
     """Return a broker's messages/s, bytes/s and CPU percentage before or in a scene.
 
     `most` is True for the maximum in the scene, False for the minimum, None for the values before
@@ -245,7 +245,7 @@ def bundles_unloaded_by_hand_stay_for_a_while(_case: Story, answer: Scenes, expe
 GROWING = draws.stories(plots.grown)
 
 
-def _by_brokers(answer: Scenes) -> Iterator[tuple[Scene, Division]]:
+def _splits_by_brokers(answer: Scenes) -> Iterator[tuple[Scene, Division]]:
     """Yield each split that a broker starts by itself, with its scene."""
     for scene in answer:
         for one in scene.now.split:
@@ -263,7 +263,7 @@ def _unloads_parts(scene: Scene) -> bool | None:
 @REPLAY.check("SPLIT-20", draws=draws.stories(plots.grown, plots.split_beside_a_busy_broker))
 def parts_go_to_other_brokers(_case: Story, answer: Scenes, expect: Expect) -> None:
     """If a broker splits a bundle while other brokers are up, each part goes to another broker."""
-    for scene, one in _by_brokers(answer):
+    for scene, one in _splits_by_brokers(answer):
         space = one.bundle.rpartition("/")[0]
         alone = len(scene.after.brokers) < 2 or space in scene.after.groups
         if alone or scene.now.shed() or not _unloads_parts(scene):
@@ -279,7 +279,7 @@ def parts_go_to_other_brokers(_case: Story, answer: Scenes, expect: Expect) -> N
 @REPLAY.check("SPLIT-21", draws=GROWING)
 def a_namespace_never_outgrows_its_maximum(_case: Story, answer: Scenes, expect: Expect) -> None:
     """Automatic splits never take a namespace beyond its maximum number of bundles."""
-    for scene, one in _by_brokers(answer):
+    for scene, one in _splits_by_brokers(answer):
         space = one.bundle.rpartition("/")[0]
         count = answer.most_bundles(space, scene)
         if count is None or not scene.before.is_known(MAX_BUNDLES):
@@ -292,7 +292,7 @@ def a_namespace_never_outgrows_its_maximum(_case: Story, answer: Scenes, expect:
 @REPLAY.check("SPLIT-22", draws=GROWING)
 def parts_are_reassigned_at_once(_case: Story, answer: Scenes, expect: Expect) -> None:
     """If the unloading of parts is enabled, parts are unloaded and assigned in the same step."""
-    for scene, one in _by_brokers(answer):
+    for scene, one in _splits_by_brokers(answer):
         if _unloads_parts(scene) and expect.reached(bool(scene.after.brokers)):
             new = {one.bundle, *one.into, *_parts_of_parts(scene, one)}
             unloaded = [move.bundle for move in scene.now.unloaded if move.bundle in new]
@@ -309,7 +309,7 @@ def _parts_of_parts(scene: Scene, whole: Division) -> Iterator[str]:
             yield from one.into
 
 
-def _by_hand(answer: Scenes) -> Iterator[tuple[Scene, Division]]:
+def _splits_by_hand(answer: Scenes) -> Iterator[tuple[Scene, Division]]:
     """Yield each split that an administrator requests and that unloads nothing, with its scene.
 
     The setting for the unloading of parts applies only to splits by brokers: a requested split may
@@ -326,7 +326,7 @@ def parts_stay_where_unloading_is_off(_case: Story, answer: Scenes, expect: Expe
 
     The parts of an administrator's split may still be unloaded.
     """
-    for scene, one in (*_by_brokers(answer), *_by_hand(answer)):
+    for scene, one in (*_splits_by_brokers(answer), *_splits_by_hand(answer)):
         space = one.bundle.rpartition("/")[0]
         if _unloads_parts(scene) is not False or scene.now.shed():
             continue

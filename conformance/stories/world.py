@@ -145,19 +145,19 @@ def _registers_elsewhere(now: Moment, about: Mapping[str, Any]) -> bool:
     return any(set(about["brokers"]) & set(brokers) for brokers in others)
 
 
-def _up(now: Moment, about: Json) -> dict[str, Any]:
+def _broker_added(now: Moment, about: Json) -> dict[str, Any]:
     brokers = {**now.brokers, about["broker"]: exact(about["capacity"])}
     return {"brokers": brokers, "changed": _no_longer_waiting(now, about["broker"])}
 
 
-def _down(now: Moment, about: Json) -> dict[str, Any]:
+def _broker_removed(now: Moment, about: Json) -> dict[str, Any]:
     brokers = {name: size for name, size in now.brokers.items() if name != about["broker"]}
     return {"brokers": brokers, "changed": _no_longer_waiting(now, about["broker"])}
 
 
-def _restarted(now: Moment, about: Json) -> dict[str, Any]:
+def _broker_restarted(now: Moment, about: Json) -> dict[str, Any]:
     name = about["broker"]
-    brokers = {**_down(now, about)["brokers"], name: now.brokers[name]}
+    brokers = {**_broker_removed(now, about)["brokers"], name: now.brokers[name]}
     return {"brokers": brokers, "changed": _no_longer_waiting(now, name)}
 
 
@@ -174,9 +174,9 @@ def _no_longer_waiting(now: Moment, broker: str) -> dict[str, ChangedSetting]:
     }
 
 
-def _set(now: Moment, about: Json) -> dict[str, Any]:
+def _setting_changed(now: Moment, about: Json) -> dict[str, Any]:
     name = about["name"]
-    known = now.is_known(name) and (name in now.changed or name in _given(now.base))
+    known = now.is_known(name) and (name in now.changed or name in _settings_given(now.base))
     former = now.value(name) if known else None
     before = now.changed.get(name)
     overridden = about["how"] == "conf" and before is not None and before.how == "dynamic"
@@ -185,49 +185,49 @@ def _set(now: Moment, about: Json) -> dict[str, Any]:
     return {"changed": {**now.changed, name: one}}
 
 
-def _given(settings: Settings) -> set[str]:
+def _settings_given(settings: Settings) -> set[str]:
     return {*settings.given, *settings.defaults}
 
 
-def _created(now: Moment, about: Json) -> dict[str, Any]:
+def _namespace_created(now: Moment, about: Json) -> dict[str, Any]:
     count = about.get("bundles")
     if count is None and now.is_known(DEFAULT_BUNDLES):
         count = int(now.settings().number(DEFAULT_BUNDLES))
     return {"spaces": {**now.spaces, about["name"]: count}}
 
 
-def _used(now: Moment, about: Json) -> dict[str, Any]:
+def _topic_used(now: Moment, about: Json) -> dict[str, Any]:
     return {"topics": {**now.topics, about["topic"]: Rates.read(about)}}
 
 
-def _registered(now: Moment, about: Json) -> dict[str, Any]:
+def _domain_registered(now: Moment, about: Json) -> dict[str, Any]:
     rest = {name: brokers for name, brokers in now.domains.items() if name != about["name"]}
     if about["brokers"]:
         rest[about["name"]] = tuple(about["brokers"])
     return {"domains": rest}
 
 
-def _grouped(now: Moment, about: Json) -> dict[str, Any]:
+def _group_set(now: Moment, about: Json) -> dict[str, Any]:
     rest = {name: group for name, group in now.groups.items() if name != about["namespace"]}
     if about["group"] is not None:
         rest[about["namespace"]] = about["group"]
     return {"groups": rest}
 
 
-def _after_tick(now: Moment, about: Json) -> dict[str, Any]:
+def _time_passed(now: Moment, about: Json) -> dict[str, Any]:
     return {"clock": now.clock + exact(about["minutes"])}
 
 
 CHANGED_FIELDS = {
-    "broker_up": _up,
-    "broker_down": _down,
-    "broker_stop": _down,
-    "restart": _restarted,
-    "namespace": _created,
-    "topic": _used,
-    "setting": _set,
-    "domain": _registered,
-    "group": _grouped,
-    "tick": _after_tick,
+    "broker_up": _broker_added,
+    "broker_down": _broker_removed,
+    "broker_stop": _broker_removed,
+    "restart": _broker_restarted,
+    "namespace": _namespace_created,
+    "topic": _topic_used,
+    "setting": _setting_changed,
+    "domain": _domain_registered,
+    "group": _group_set,
+    "tick": _time_passed,
 }
 """For each kind of event, the function that returns the changed fields of a moment."""
