@@ -43,8 +43,8 @@ MORE_SHARES = (
     "bundles.split_candidates",
     "bundles.locate",
 )
-"""Operations whose cases vary most. An operation listed n times gets n additional shares of the
-trials.
+"""Operations whose cases vary most; each time that an operation is listed gives it one more share
+of the trials.
 """
 
 IN_ORDER = frozenset({"boundaries", "settings"})
@@ -61,7 +61,9 @@ TRANSFORMED_SHARES = {
     **dict.fromkeys(("shed.cycles", "average.broker"), 2),
     **dict.fromkeys(("place.anti_affinity", "place.broker"), 2),
 }
-"""Number of shares of the trials with transformed copies, by operation; 1 if not listed."""
+"""For some operations, the number of shares of the trials with transformed copies; 1 for all
+others.
+"""
 
 NEWEST = ("documented-5.0",)
 """The `profiles` of a rule that only the newest documents state."""
@@ -75,8 +77,9 @@ Arrangement = Callable[[Questions], st.SearchStrategy[Trial]]
 def draw_questions(operation: str) -> Questions:
     """Return a strategy for an operation's questions, drawn for rules about that operation alone.
 
-    Rules that only the documents of 5.0 state, and rules of the area PLANNED, are left out: their
-    cases may have fields that are newer than the documents by which an implementation is judged.
+    Two kinds of rules are left out: rules that only the documents of 5.0 state, and rules of the
+    area PLANNED. Their cases may have fields that are newer than the documents by which an
+    implementation is judged.
     """
     rules = specs.load().rules
 
@@ -349,7 +352,7 @@ def _demand_answer(
     allowed: Json | None = None,
     demand: str = "the same answer twice",
 ) -> None:
-    """Demand that the second answer equals `allowed` or, by default, the first answer.
+    """Demand that the second answer equals `allowed` or, without `allowed`, the first answer.
 
     Nothing is demanded if the documents allow several answers.
     """

@@ -49,7 +49,10 @@ MAPS = frozenset(
 """Fields that hold a map from names to values."""
 
 SETTING = "settings entry"
-"""`_Place.field` of every setting. Text settings are not edited, since their type is unknown."""
+"""The value of `_Place.field` for every setting.
+
+Text settings are not edited, because their type is unknown.
+"""
 
 GROWING_MAPS = frozenset({"stats", "preallocated"})
 """Maps that an edit extends with copies of entries; transformations add entries to other maps."""
@@ -88,11 +91,11 @@ class _Place:
 
 
 def edited(trial: Trial, random: Random) -> Trial:
-    """Return a trial of one question with a few random edits of its case.
+    """Return a trial of one question with a few random edits of its case; the result may be
+    invalid.
 
-    The result may be invalid. A trial is returned unchanged if its operation is not in
-    `EDITED_OPERATIONS`, if it is large, or if it has several questions, because its rule compares
-    the answers to them.
+    A trial is returned unchanged in three cases: its operation is not in `EDITED_OPERATIONS`, it is
+    large, or it has several questions, because its rule compares the answers to them.
     """
     alone = len(trial.questions) == 1 and not trial.before and trial.operation in EDITED_OPERATIONS
     if not alone or not fits(trial, MAX_EDITED_BYTES):

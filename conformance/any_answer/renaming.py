@@ -18,7 +18,10 @@ def _renaming_by_capitals(*patterns: str) -> Renaming:
 
 
 def _with_leading_zeros(number: int) -> str:
-    """Return half the number, rounded down, as text; with leading zeros if the number is even."""
+    """Return half of a number, rounded down, as digits; an even number gives leading zeros.
+
+    Consecutive numbers, such as 2 and 3, thus give the names 001 and 1.
+    """
     return str(number // 2).zfill(1 if number % 2 else 3)
 
 

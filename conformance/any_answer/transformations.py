@@ -321,7 +321,7 @@ SIMPLE_NAMES = (
     (RENAMED_DOMAINS, re.compile(r"[a-z]+(-\d+)?"), partial(new_domain_names, "domain-{}".format)),
 )
 """For each kind of name: the transformations that rename it, the pattern of simple names, and a
-function that maps the names in cases to simple ones.
+function that maps the names of that kind in cases to simple names.
 """
 
 
@@ -384,7 +384,7 @@ def _between(operation: str, first: SameObject, second: SameObject) -> Transform
 
 
 def _equally_written(case: Json, copy: Json) -> bool:
-    """True if two cases are equal and also write their numbers alike: 85 and 85.0 differ."""
+    """True if two cases are equal and their numbers are written alike: 85 and 85.0 differ."""
     return case == copy and json_text(case) == json_text(copy)
 
 

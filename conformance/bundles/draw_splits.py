@@ -44,7 +44,9 @@ def split_case(bundle: str, algorithm: str | None, **given: Any) -> Json:
 
 
 def draw_range(random: Random) -> HashRange:
-    """Return the whole hash range, its upper end, a narrow range, or a random range."""
+    """Return a bundle's range: the whole hash range, its upper end, a narrow range, or a random
+    range.
+    """
     kind = random.choice(("whole", "end", "narrow", "equal", "any", "any"))
     if kind == "whole":
         return HashRange.parse(WHOLE)

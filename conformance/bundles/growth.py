@@ -66,7 +66,7 @@ ABOUT_ASSUMED = tuple({**LIMITS, MAX_MESSAGES: 100 + more} for more in (-2, 2))
 EITHER_MEGABYTE = (1_000_000, 1_048_576)
 
 ONE_IS_A_STEP = 2**40
-"""Limit; above it, some number types cannot represent a difference of 1."""
+"""Limit above which some number types cannot represent a difference of 1."""
 
 DEFAULT_MOST = 128
 """Default maximum number of bundles of a namespace."""

@@ -114,7 +114,10 @@ def _bundle_by_topic(case: Json, answer: Json) -> object:
 
 
 def _is_location_determined(case: Locating, readings: Readings) -> bool:
-    """True if all topics are hashed by name; no document defines the alternative for partitions."""
+    """True if every topic is located by the hash of its own name, or no topic is a partition.
+
+    No document says how partitions are located under the other alternative of `partitions`.
+    """
     return readings["partitions"] == "hashed" or not any(map(PARTITION.search, case["topics"]))
 
 
@@ -216,7 +219,7 @@ SPLIT = Operation(
 
 @dataclass(frozen=True)
 class Candidates:
-    """An answer: the bundles to split, and those of the split bundles that are then unloaded."""
+    """An answer: the bundles to split and, of these, the bundles whose parts are unloaded."""
 
     split: tuple[str, ...]
     unload: tuple[str, ...]

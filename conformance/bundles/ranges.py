@@ -23,8 +23,10 @@ RECOMMENDED_SIZES = 1000, 64, 16
 
 CHI_SQUARE_63 = 131.4
 CHI_SQUARE_15 = 56.5
-"""Bounds of chi-square with 63 and 15 degrees of freedom. Randomly spread topics exceed each bound
-in one of a million trials, so the check wrongly fails in at most two of a million.
+"""Bounds of chi-square with 63 and with 15 degrees of freedom.
+
+Randomly spread topics exceed each bound in one of a million trials, so that the check wrongly fails
+in at most two of a million.
 """
 
 

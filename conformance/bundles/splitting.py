@@ -195,7 +195,8 @@ def positions_are_not_a_default(case: FlatCase, answer: Parts, expect: Expect) -
 
 
 def _demand_selected(exchanges: Sequence[Asked[FlatCase, Parts]], expect: Expect, key: str) -> None:
-    """Demand that a split without a named algorithm uses the algorithm of the setting for `key`.
+    """Demand that a split without a named algorithm uses the algorithm that the setting for `key`
+    names.
 
     If both algorithms give the same parts, range_equally_divide must still give equal ranges. The
     parts of topic_count_equally_divide cannot be verified, because the hash is unknown.

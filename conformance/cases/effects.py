@@ -104,7 +104,7 @@ class Running:
     problem: str = ""
     """The mistake in the value of the setting `culprit`."""
     instead: str = ""
-    """The consequence of the mistake; empty if the release, and so the consequence, is unknown."""
+    """The consequence of the mistake; empty if it is unknown because the release is unknown."""
 
     def __str__(self) -> str:
         return f"{self.problem}, so {self.instead}" if self.instead else self.problem
@@ -113,8 +113,8 @@ class Running:
 def running_classes(settings: Mapping[str, Any], version: str = "") -> Running:
     """Return the load manager and strategies that a version runs with a broker's settings.
 
-    If they are not the configured classes, the result says why. Class names in `settings` are full.
-    Without a version, it is not known which class replaces a missing one.
+    If they are not the configured classes, the result says why. Class names in `settings` include
+    the package. Without a version, it is not known which class replaces a missing one.
     """
     manager = manager_by_settings(settings)
     shedding, placement = (_full(settings, one, version) for one in (STRATEGY, PLACEMENT))
@@ -346,7 +346,7 @@ UNKNOWN: Mapping[str, str] = {
     STRATEGY: model.UNKNOWN_SHEDDER,
     PLACEMENT: model.UNKNOWN_PLACER,
 }
-"""For each class setting: the part of a broker that counts as running if the class is replaced."""
+"""For each class setting: the part that `parts_in_force` adds if its class cannot run."""
 
 
 def parts_in_force(values: Mapping[str, Any], runs: Running) -> frozenset[str]:

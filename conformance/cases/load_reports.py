@@ -28,7 +28,7 @@ REPORT_HINT = "save each broker's admin/v2/broker-stats/load-report as BROKER.js
 TEXT = ".txt"
 URLS = ("webServiceUrl", "webServiceUrlTls")
 TIMES = ("lastUpdate", "timestamp")
-"""Fields with the time of a report: the modular load manager's, then the simple one's."""
+"""Fields with the time of a report: of the modular, then of the simple load manager."""
 
 
 class BadSnapshot(UserError):
@@ -139,7 +139,7 @@ def read_reports(directory: Path, to_skip: Collection[Path] = ()) -> ReportsRead
 def identity(name: str, report: Any) -> str:
     """Return the host and web port in a report, by which Pulsar identifies a broker.
 
-    If the report has no host and port, return `name`.
+    The result is `name` if the report has no host and port.
     """
     return address(report) or name
 

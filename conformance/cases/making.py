@@ -83,7 +83,7 @@ class MadeCase:
     ways: Mapping[str, str]
     """Alternatives, by way (`specs/ways.yaml`), in which the version differs from the profile."""
     owned: Mapping[str, Sequence[str]]
-    """For a question about topics: the ranges of the topics' namespace that each broker owns."""
+    """For a question about topics: by broker, the ranges that it owns of their namespace."""
     simple: tuple[str, ...] = ()
     """The brokers with reports of the simple load manager."""
     running: Running | None = None
@@ -95,7 +95,7 @@ class MadeCase:
     version: str = ""
     """The version that the question is about; empty if no version is given."""
     what_if: SettingsRead = NOTHING_READ
-    """Settings that later steps of the same command change."""
+    """Settings that the same command changes after the case is built."""
     addresses: Mapping[str, str] = field(default_factory=dict)
     """The IDs of the brokers, by their names in the case."""
     read: SettingsRead | None = None
@@ -212,8 +212,8 @@ def build_case(
 ) -> MadeCase:
     """Build the case that the sources in `args` describe. Errors: if a source cannot be read.
 
-    `what_if`: settings that the command changes later, as NAME=VALUE, so that a setting with an
-    effect after the change is not reported as unused.
+    `what_if`: settings, as NAME=VALUE, that the command changes later. A setting that has an effect
+    only after such a change is not reported as unused.
     """
     if operation not in MAKERS:
         raise specs.UnknownName(operation, "operation for load reports", MAKERS)

@@ -67,7 +67,9 @@ LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
 CPU = next(iter(RESOURCE_METRICS))
 
 MAX_AGE = 15 * 60
-"""Maximum age of a sample relative to the newest, in seconds: the longest report interval."""
+"""Maximum age of a sample in seconds, relative to the newest sample: the longest report
+interval.
+"""
 
 NO_TIMESTAMP = float("inf")
 """Time of a sample without a timestamp; such a sample counts as recent."""
@@ -157,8 +159,8 @@ def with_smoothed_usage(
 ) -> tuple[Mapping[str, SavedReport], list[str]]:
     """Return reports with usage histories that yield the smoothed usage in the metrics, and notes.
 
-    A decision smooths usage once more, so each history is the smoothed usage before the report.
-    Notes name brokers for which no history yields the value in the metrics.
+    Each decision smooths usage once more, so that a history is the smoothed usage before the
+    report. Notes name the brokers for which no history yields the value in the metrics.
     """
     own = {
         name: settings.get(
@@ -293,7 +295,7 @@ MESSAGE_OR_TOPIC = re.compile(
 )
 
 EITHER = "either"
-"""Placeholder for content that a later message may have removed; it is unknown whether it did."""
+"""Placeholder for content of which it is unknown whether a later message removed it."""
 
 
 def has_consumed_messages(file: Path) -> bool:

@@ -264,12 +264,9 @@ def placement_question(
 ) -> tuple[Trial, list[str]]:
     """Return the question of where a bundle is placed, and notes.
 
-    A bundle with an owner is placed after its unload, before the owner's next report.
-
-    `what_if`: settings that later steps of the command change.
-
-    Errors: `BadSnapshot` for a range that overlaps another bundle's, or versions that cannot be
-    compared.
+    If the bundle has an owner, the question is about the time after its unload and before the
+    owner's next report. `what_if`: settings that later steps of the command change. Errors:
+    `BadSnapshot` for a range that overlaps another bundle's, or versions that cannot be compared.
     """
     namespace = namespace_of(bundle)
     _check_ranges(bundle, snapshot, constraints)

@@ -40,7 +40,7 @@ class SavedTrial(NamedTuple):
     rule: str | None
     profile: str | None = None
     excluded: Mapping[str, list[str]] | None = None
-    """The alternatives, as `name=value`, that each adapter's answers had excluded."""
+    """By adapter: the alternatives, as `name=value`, that its answers had excluded."""
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ COMMENTED = (
     "the comment is a part of the value; if Pulsar expects a number there, the broker does not "
     "start"
 )
-"""Text about a comment after a number, for a setting of unknown type."""
+"""Remark on a number followed by a comment, as the value of a setting of unknown type."""
 
 INT, LONG = 2**31 - 1, 2**63 - 1
 """The largest values of Java's int and long."""
@@ -69,7 +69,9 @@ TOO_SHORT = "an interval has to be above 0 (ScheduledThreadPoolExecutor)"
 TOMBSTONE_DELAY = "loadBalancerServiceUnitStateTombstoneDelayTimeInSeconds"
 IN_FLIGHT_WAIT = "loadBalancerInFlightServiceUnitStateWaitingTimeInMillis"
 CHANNEL_DEFAULTS: Json = {TOMBSTONE_DELAY: 3600, IN_FLIGHT_WAIT: 30_000}
-"""Defaults of two periods of the extensible manager's channel; in 3.0, the second is a constant."""
+"""Defaults of two periods of the extensible manager's channel; in 3.0, the second period is a
+constant.
+"""
 
 MAX_BANDWIDTH = "loadBalancerNamespaceBundleMaxBandwidthMbytes"
 FLOW_LIMITS = ("loadBalancerNamespaceBundleMaxMsgRate", MAX_BANDWIDTH)

@@ -86,9 +86,9 @@ class SettingsRead:
     version: str = ""
     """The Pulsar version that reads the settings; empty if unknown."""
     assumed: str = ""
-    """A note if the value of a setting is inferred from another setting; otherwise empty."""
+    """Note on a setting whose value is inferred from another setting; empty if there is none."""
     newer_names: Mapping[str, str] = field(default_factory=dict)
-    """The newer name of each setting in `values` that is set by that name in the file."""
+    """For each setting in `values` that the file gives by a newer name: that name."""
     unreadable: tuple[Unused, ...] = ()
     """Settings whose values Pulsar cannot read."""
     misread: tuple[Unused, ...] = ()
@@ -186,7 +186,7 @@ class SettingsRead:
         return running_classes(self.values_with_full_names(), self.version)
 
     def parts(self) -> frozenset[str]:
-        """Return the parts of a broker that run; if it does not start, as assumed in `disabled`."""
+        """Return the parts of a broker that run or, as in `disabled`, are assumed to run."""
         named, runs = self.values_with_full_names(), self.running()
         similar = self.similar_classes() if runs.manager == STOPPED else {}
         tried = [{**named, **similar}]
@@ -348,9 +348,9 @@ def _use_documented_spelling(
 ) -> tuple[dict[str, str], list[Unused]]:
     """Replace newer names of settings by the documented names, in `values` and `places`.
 
-    Return the newer names that were replaced, by setting, and the settings whose older name has no
-    effect because the newer name is set, too. A release that knows both names uses the newer name's
-    value unless it is the default.
+    Return the replaced names by setting, and the settings whose older name has no effect because
+    the file also gives the newer name. A release that knows both names uses the newer name's value
+    unless it is the default.
     """
     newer: dict[str, str] = {}
     overridden: list[Unused] = []

@@ -55,8 +55,9 @@ BROKER_ONLY = re.compile(
     "managedLedger|allowAutoTopicCreation|backlogQuota|brokerDelete|brokerDeduplication|"
     "defaultRetention|systemTopicEnabled|topicLevelPolicies"
 )
-"""Matches names of settings that only brokers have and that are not about load balancing. If a file
-has such a setting, it is a broker's file, even if it sets nothing about load balancing.
+"""Matches names of settings that only brokers have and that are not about load balancing.
+
+A file with such a setting is a broker's file, even if it sets nothing about load balancing.
 """
 
 NOTHING_READ = SettingsRead({}, {})
@@ -367,7 +368,7 @@ def value_notes(
 ) -> Iterator[str]:
     """Yield remarks on values that a broker misreads, and on values that look like mistakes.
 
-    `beside` has further text for the remark on a setting, by setting.
+    `beside` maps settings to text that is appended to the remark on the setting.
     """
     yield from map(str, read.misread)
     off, parts = {one.name for one in read.disabled(defaults=True)}, read.parts()

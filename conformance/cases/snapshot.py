@@ -48,7 +48,9 @@ UNENDING = (math.inf,)
 
 
 class OwnNamespaces(NamedTuple):
-    """A pattern of namespaces that are named after brokers, and the versions that use it."""
+    """A pattern of the namespaces that are named after brokers, and the versions that use the
+    pattern.
+    """
 
     kind: str
     pattern: re.Pattern[str]
@@ -378,8 +380,8 @@ def unowned_notes(snapshot: Snapshot, place: str | None) -> Iterator[str]:
 def policy_without_topics(namespace: str, snapshot: Snapshot) -> tuple[list[Json], list[str]]:
     """Return an isolation policy that excludes brokers without persistent topics, and notes.
 
-    Pulsar assigns these brokers no bundle, unless an isolation policy of the bundle's namespace
-    does (LoadManagerShared.applyNamespacePolicies).
+    These brokers get a bundle only if its namespace has an isolation policy
+    (LoadManagerShared.applyNamespacePolicies).
     """
     names = snapshot.switched_off(SWITCHES[0])
     persistent, volatile = (", ".join(snapshot.switched_off(switch)) for switch in SWITCHES)

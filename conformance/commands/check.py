@@ -105,7 +105,9 @@ def _indented_message(error: AdapterError) -> str:
 
 
 def _cases(connection: Connection, operation: str) -> Sequence[JSON]:
-    """Return the operation's examples, or the adapter's own cases if it answers no others."""
+    """Return the operation's examples or, if the adapter answers only cases of its own, these
+    cases.
+    """
     own = connection.hello.own
     if own is None:
         return OPERATIONS[operation].examples
@@ -166,8 +168,8 @@ def _check_one_case(connection: Connection, operation: str) -> str:
 def _check_batches(results: ProtocolResults, connection: Connection, operations: list[str]) -> None:
     """Check that a batch is answered completely and in order.
 
-    The batch consists of the examples of one operation: the quick operation with the most examples
-    or, if no operation is quick, the operation with the most examples.
+    The batch has all examples of one operation: the operation with the most examples, among the
+    quick operations if there are any.
     """
     quick = [name for name in operations if name not in connection.hello.costly] or operations
     operation = max(quick, key=lambda name: len(_cases(connection, name)))

@@ -108,7 +108,7 @@ GROUPS_UNKNOWN = (
 UNNEEDED = dict.fromkeys(
     WEIGHT_SETTINGS.values(), "; not needed, since the load data have weightedMaxEMA"
 )
-"""Text to add to the remark on each weight, for load data of the extensible load manager."""
+"""Text to add to the remark on each weight if the load data are of the extensible load manager."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -158,7 +158,7 @@ def _labelled_properties(
 
 
 def _is_without_reading(known: Specs, rule: Rule, profile: str) -> bool:
-    """True if a profile's documents do not allow the alternatives that a rule judges."""
+    """True if a profile's documents do not allow the alternatives under which a rule is judged."""
     if known.profile(profile).kind != "documented":
         return False
     every = rule.reading.items()
@@ -166,7 +166,7 @@ def _is_without_reading(known: Specs, rule: Rule, profile: str) -> bool:
 
 
 def _where_faults_count(rule: Rule, presupposed: Rule) -> str:
-    """Return text saying which of two rules a case that breaks both rules counts against."""
+    """Return text that says which of two rules is charged with a case that breaks both."""
     told = f"a case that breaks both rules counts against {presupposed.id}"
     if not set(presupposed.operations).isdisjoint(rule.operations):
         return told
@@ -272,7 +272,9 @@ def _meaning_of_marks(profiles: Sequence[str]) -> Iterator[str]:
 
 
 def _mark(known: Specs, profile: str, reading: str, alternative: Alternative) -> str:
-    """Return the mark of an alternative: `*` if the profile's own, `-` if not allowed."""
+    """Return the mark of an alternative: `*` if it is the profile's own, `-` if it is not
+    allowed.
+    """
     if alternative.value == known.default_readings(profile)[reading]:
         return "*"
     return "-" if known.why_closed(profile, reading, alternative.value) else " "

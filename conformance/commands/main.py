@@ -254,7 +254,7 @@ def _parse(words: Sequence[str], command: str) -> argparse.Namespace:
 
 
 def _holds_options(file: str) -> bool:
-    """True if a file exists and, for pyproject.toml, has a table with options of the suite."""
+    """True if a file exists and may have options; a pyproject.toml must have the suite's table."""
     path = Path(file)
     table = "tool.pulsar-conformance" if file == "pyproject.toml" else ""
     return path.is_file() and table in path.read_text("utf-8", "replace")

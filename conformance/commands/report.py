@@ -164,7 +164,7 @@ def _make(args: argparse.Namespace) -> int:
 def _is_lost(line: making.Line) -> bool:
     """True if the case file of a failure does not exist where the report says.
 
-    The place of a worked example is a file and a line. It is part of the suite and never lost.
+    A worked example is never lost: its place is a file and a line, and it is part of the suite.
     """
     place = line["failure"]["case_file"] if line["failure"] else ""
     return place.endswith(".json") and not Path(place).is_file()

@@ -149,7 +149,7 @@ def _odd_sections(found: SettingsRead, short_value: Callable[[Any], str]) -> Ite
 
 
 def _without_difference(found: SettingsRead) -> list[Unused]:
-    """Return the settings without effect whose values are defaults or do not matter."""
+    """Return the settings without effect whose values are defaults or make no difference."""
     named = {one.name for one in found.disabled()}
     return [one for one in found.disabled(defaults=True) if one.name not in named]
 
@@ -327,7 +327,7 @@ def _own_differences(found: SettingsRead, every: bool) -> Iterator[Section]:
 
 
 def _remark(found: SettingsRead, name: str) -> str:
-    """Return a remark on a value whose effect is delayed, partial or tied to another setting.
+    """Return a remark on a value with a delayed or partial effect, or tied to another setting.
 
     Usually empty.
     """

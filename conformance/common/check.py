@@ -72,7 +72,8 @@ class Expect:
     def that(self, holds: bool, allowed: str | Callable[[], str], answered: object) -> None:
         """Require a condition; if it is false, raise `Violated`, which names what is allowed.
 
-        `allowed` is a function if its text is costly to build, since most trials do not need it.
+        `allowed` may be a function, which is called only if the condition is false: some texts take
+        long to build.
         """
         if not holds:
             raise Violated(allowed if isinstance(allowed, str) else allowed(), readable(answered))
@@ -107,7 +108,7 @@ class Expect:
 def told_apart(
     first: Fraction, second: Fraction, shown: Callable[[Fraction, int], str]
 ) -> tuple[str, str]:
-    """Format two numbers with enough decimal places to distinguish them."""
+    """Format two numbers with as many decimal places as it takes to distinguish them."""
     places = places_apart(first, second, shown)
     return shown(first, places), shown(second, places)
 
@@ -163,7 +164,9 @@ class Predicate(Protocol):
 
     @property
     def sees_declined(self) -> bool:
-        """True if the predicate also applies to questions that the implementation declined."""
+        """True if the predicate also judges questions that the implementation declined to
+        answer.
+        """
 
     @property
     def function(self) -> Callable[..., None]:
@@ -299,7 +302,7 @@ class DerivedQuestions:
     """ID of the presupposed rule to test; None: every rule that is not about `operation`."""
 
     def concerns(self, presupposed: specs.Rule, failing: Question) -> bool:
-        """True if questions that are derived from `failing` test the rule `presupposed`."""
+        """True if questions derived from the question `failing` test the rule `presupposed`."""
         if self.rule is not None:
             return presupposed.id == self.rule
         return failing.operation == self.operation not in presupposed.operations

@@ -168,6 +168,8 @@ def namespaces_under_policies(case: Mapping[str, Any]) -> set[str]:
 
 
 def named_in_policies(case: Mapping[str, Any]) -> set[str]:
-    """Return the brokers of isolation policies, which may not take bundles of other namespaces."""
+    """Return the brokers named in isolation policies, which may reject bundles of other
+    namespaces.
+    """
     policies = case.get("isolation", ())
     return {name for one in policies for name in (*one["primary"], *one["secondary"])}

@@ -48,7 +48,9 @@ class Failure:
     readings: tuple[str, ...] = ()
     """The readings on which the failure depends, each as `name=value (how it is known)`."""
     passes_under: tuple[str, ...] = ()
-    """Alternatives of readings, as `name=value`, each of which would make the answer allowed.
+    """Alternatives of readings, as `name=value`; under any one of them, the answer would be
+    allowed.
+
     Alternatives that other answers of the run exclude are left out.
     """
     answers: tuple[str, ...] = ()
@@ -60,8 +62,8 @@ class Failure:
     def settings_about(self, concerned: Collection[str]) -> str:
         """Return the settings that a failed rule concerns, as text.
 
-        These are the settings of the case, and those defaults that are `concerned` or named in the
-        derivation; the others are only counted. If none is `concerned`, all are returned.
+        These are the settings of the case, and the defaults that are `concerned` or named in the
+        derivation; other defaults are only counted. If no setting is `concerned`, all are returned.
         """
         named = " ".join(self.derivation)
         kept = [
@@ -115,7 +117,7 @@ class Verdict:
 
     @property
     def by_example(self) -> bool:
-        """True if the failure is a wrong answer to a worked example, but no check rejects it."""
+        """True if a worked example got a wrong answer, but no check rejects that answer."""
         return self.failure is not None and self.failure.size.startswith(EXAMPLE_PREFIX)
 
     @property

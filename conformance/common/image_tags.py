@@ -162,7 +162,9 @@ def _own_tags(known: dict[str, Any], of_broker: bool, file: str) -> Iterator[Ima
 
 
 def _tag_of(image: str, tag: str, place: str, variable: str) -> ImageTag:
-    """Return the version in a tag or, if unknown, the image and the variable for its tag."""
+    """Return the version in a tag; if it is unknown, the image and the variable that holds its
+    tag.
+    """
     if milestone := MILESTONE_TAG.fullmatch(tag):
         return ImageTag(f"{milestone[1]}-M{milestone[2]}", place, variable)
     if own := TAG.fullmatch(tag):

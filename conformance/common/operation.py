@@ -97,8 +97,8 @@ class Operation(Generic[Case, Answer]):
     names: Callable[[Json, Json], list[NamesUsed]] | None = None
     """Function that returns the names in a case and in its answer, one entry per kind of name."""
     regardless_of_order: Callable[[Json, Json], object] | None = None
-    """Function that returns the part of an answer that must not depend on the order of names in the
-    case; None if no part may depend on it.
+    """Function that returns the part of an answer that must stay the same if the names of a case
+    are in another order; None if there is no such part.
     """
     determined: Callable[[Case, Readings], bool] = field(default=lambda _case, _readings: True)
     """Predicate that is true if the documents allow only one answer: there are no ties, and no
@@ -111,9 +111,13 @@ class Operation(Generic[Case, Answer]):
     of_modular_strategies: frozenset[str] = frozenset()
     """The rules that apply only to the shedding strategies of the modular load manager."""
     overridden_by: Mapping[str, str] = field(default_factory=dict)
-    """For some settings: the field of the case that overrides the setting unless it is null."""
+    """For some settings: the field of the case that overrides the setting unless the field is
+    null.
+    """
     stands_for: Mapping[str, str] = field(default_factory=dict)
-    """For some settings: the field of the case that has the setting's value unless it is null."""
+    """For some settings: the field of the case that holds the setting's value unless the field is
+    null.
+    """
 
     def check(
         self, *rules: str, draws: Draws

@@ -117,7 +117,7 @@ def _with_maps_of_images(entries: list[FoundInYAML]) -> list[FoundInYAML]:
 
 
 def _without_anchors(entries: list[FoundInYAML]) -> list[FoundInYAML]:
-    """Return the settings without misplaced ones whose line is also used in the right place."""
+    """Return the settings, without misplaced ones whose line is also used in the right place."""
     read = {one.place for one in entries if not (one.part or one.misplaced)}
     return [one for one in entries if not (one.misplaced and one.place in read)]
 
@@ -214,7 +214,7 @@ def _walk(node: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
 
 
 def _beside_settings(document: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
-    """If a file's top level has a broker's settings, yield its other entries.
+    """If the top level of a file has a broker's settings, yield its other entries.
 
     These are settings of other parts of the broker, and keys whose values have no settings.
     """

@@ -109,7 +109,9 @@ class Trial:
 
     @property
     def size(self) -> str:
-        """The number of questions if several, and the size of the first case, as in "1 broker"."""
+        """The number of questions, if there are several, and the size of the first case, as in "1
+        broker".
+        """
         case = self.questions[0].case
         asked = len(self.before) + len(self.questions)
         counts = {"cases": asked if asked > 1 else 0}
@@ -147,7 +149,7 @@ class KnownAnswers(Generic[Found]):
         return first if equal else answers
 
     def outcomes(self, judging: Hashable) -> dict[_Key, tuple[Sequence[Json], Found]]:
-        """Return the answers and outcomes stored for a way of judging; `judging` identifies it.
+        """Return the answers and outcomes stored under `judging`, a key for a way of judging.
 
         Callers add entries to the result.
         """

@@ -89,7 +89,7 @@ REFERENCES = {"configMapRef": "ConfigMap", "secretRef": SECRET}
 KNOWN_GROUPS = re.compile(
     r"([\w.-]+\.)?(k8s\.io|argoproj\.io|fluxcd\.io|cattle\.io|streamnative\.io|datastax\.com)"
 )
-"""Matches the API groups of resources whose settings apply in the way this module reads them."""
+"""Matches the API groups of resources whose operators neither add settings nor leave any out."""
 
 SETTINGS_KEY = re.compile("conf|propert|setting", re.IGNORECASE)
 """Matches part of the name of a key under which every key is a setting."""
@@ -270,7 +270,7 @@ def components_run(*commands: Any) -> set[str]:
 def why_not_applied(image: str, *commands: Any) -> str:
     """Return why a container's variables do not reach its broker's settings; empty if they do.
 
-    It is also empty for an image that is not Pulsar's own, since the image may apply them itself.
+    Also empty if the image is not Pulsar's own, because such an image may apply them itself.
     """
     alone = BROKER_COMMAND.fullmatch(" ".join(filter(None, map(_command_text, commands))).strip())
     if not alone or not _is_own_image(image):

@@ -71,10 +71,9 @@ class Change:
 class Changes:
     """Changes in one operation.
 
-    Attributes:
-        asked: number of cases that both releases were asked.
-        apart: number of differences explained by ties, random choice or rounding.
-        together: number of differences with several causes that also occur separately.
+    Attributes: asked: number of cases that both releases were asked. apart: number of differences
+    explained by ties, random choice or rounding. together: number of differences that have several
+    causes, each of which also occurs alone.
     """
 
     operation: str
@@ -188,9 +187,9 @@ class Comparison:
         ]
 
     def _certain_differences(self, trials: Sequence[Trial]) -> list[Difference]:
-        """Return the questions that the two releases decide differently every time they are asked.
+        """Return the questions on which the two releases always decide differently.
 
-        For releases that choose at random, the sets of possible choices must be disjoint.
+        Of releases that choose at random, the sets of possible choices must be disjoint.
         """
         rows = [Trial(one.questions * times_to_ask(one, TWICE)) for one in trials]
         asked = [one.implementation.answers(rows) for one in self._pair]

@@ -115,7 +115,7 @@ def changes_without_case(changes: Sequence[Changes], versions: Versions) -> list
 
 
 def lines_without_case(changed: Sequence[Factor], versions: Versions) -> Iterator[str]:
-    """Yield, as text, the changes that no case shows, each with its place in the source."""
+    """Yield the changes that no case shows as lines of text, each with its place in the source."""
     if not changed:
         return
     yield from ("", "changed as well, but no drawn case shows it")

@@ -78,7 +78,9 @@ def characterize(implementation: Implementation, seed: int) -> list[Finding]:
 
 
 def _every_alternative(implementation: Implementation) -> Domains:
-    """Return the alternatives of each reading that the profile allows, a declared one first."""
+    """Return the alternatives of each reading that the profile allows; a declared one comes
+    first.
+    """
     profile = implementation.profile
     asked = Readings.of(profile, implementation.pinned)
     usual = {**asked.choices, **implementation.declared}

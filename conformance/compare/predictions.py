@@ -29,7 +29,7 @@ from pulsar_conformance.reference import MissingSetting, Model
 from pulsar_conformance.specs.errors import UserError, why_unreadable
 
 OPEN_DIFFERENCE = "no rule is broken: random choice, rounding, or an open question of the documents"
-"""Explanation of a difference between two answers that are both allowed."""
+"""Explanation of two answers that differ although both are allowed."""
 
 UNLOADED = "no rule is broken: {} {}"
 """Explanation of differing unloads; the placeholders are the strategy and the difference."""
@@ -81,7 +81,7 @@ class Predictor:
         """Return the share of single questions that the model predicts. Errors: `AdapterError`.
 
         Undocumented settings have the release's defaults. Unless `as_given`, every second question
-        has values that switch them off.
+        instead has values that switch these settings off.
         """
         asked, missed = 0, Counter[str]()
         examples: list[Trial] = []

@@ -88,7 +88,8 @@ def later_releases(settings: SettingsRead, to: str | None) -> tuple[str, ...]:
 def version_to_compare(later: tuple[str, ...], to: str | None) -> str:
     """Return the version to compare with: `to` if it is a full version, else the last of `later`.
 
-    A milestone suffix is removed from the last of `later`. Empty if there is nothing to compare.
+    A suffix such as that of a milestone is removed from the last of `later`. Empty if there is
+    nothing to compare.
     """
     if to and (to.count(".") > 1 or not later):
         return to
@@ -148,9 +149,10 @@ def _changes_of_classes(now: SettingsRead, upgraded: SettingsRead) -> Iterator[s
 
 
 def _not_starting(already: Mapping[str, str]) -> str:
-    """Return the start of a sentence on what keeps the broker from starting after an upgrade.
+    """Return the beginning of a sentence about the settings that keep the broker from starting
+    after an upgrade.
 
-    `already` has the reasons why the broker does not start before the upgrade.
+    `already` has the reasons for which the broker does not start even before the upgrade.
     """
     return f"the broker {'does not start for another reason' if already else 'no longer starts'}"
 
@@ -208,9 +210,10 @@ def _without_effect(settings: SettingsRead) -> Mapping[str, str]:
 def _may_change_decision(now: SettingsRead, upgraded: SettingsRead, name: str, value: Any) -> bool:
     """True if a decision may change when a setting with this value gains or loses its effect.
 
-    A weight of 1 changes no decision. A value that is the default in both versions does not matter
-    if another strategy runs, because the change of strategies is listed. If nothing is shed, a
-    shedding strategy only decides which placement strategies may run, and these are listed.
+    A weight of 1 changes no decision. Two kinds of settings are left out because the change of
+    strategies is listed: a setting with the default of both versions if another strategy runs, and
+    a shedding strategy that only decides which placement strategies may run because nothing is
+    shed.
     """
     if name == STRATEGY and not (_may_shed(now) or _may_shed(upgraded)):
         return False

@@ -268,8 +268,9 @@ FIRST_EXAMPLES = 2
 """Number of examples that show if a strategy is endless: the smallest and a random example."""
 
 MORE_VALUES = 20
-"""Number of values to draw beyond twice the number still missing. If none of the values drawn is
-new, the strategy has hardly any others.
+"""Number of values to draw in addition to twice the number that is still missing.
+
+If none of these values is new, the strategy is assumed to have hardly any others.
 """
 
 

@@ -69,8 +69,9 @@ class Size(NamedTuple):
 
 
 HUGE_SIZES = (Size(60, 120),) * 10 + (Size(110, 220),) * 20 + (Size(3, 280),) * 8 + (Size(8, 4096),)
-"""Sizes of the largest clusters, which take many times as long as others. A size that is listed
-more often is drawn more often.
+"""Sizes of the largest clusters, whose cases take many times as long as others.
+
+A size is drawn more often if it is listed more than once.
 """
 
 VAST_BYTES = (2**25, 2**31, 2**45)
@@ -257,7 +258,8 @@ def changed_load(
     resource: str,
     directions: tuple[str, ...] = DIRECTIONS,
 ) -> dict[str, Any]:
-    """Return a load with one measure changed by `percent`; for usage, by that many points.
+    """Return a load with one measure changed by `percent` percent or, for usage, by `percent`
+    points.
 
     Only the rates in `directions` change. The size of the change is `percent` of the rates in both
     directions together.

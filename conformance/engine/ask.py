@@ -41,7 +41,9 @@ PendingAnswers = Future[list[list[Json]]]
 """Future whose result has one list of answers for each trial of a batch."""
 
 _QuestionKey = tuple[str, str, int]
-"""Operation, case as JSON text, and the position among equal questions of the same trial."""
+"""Key of a question: operation, case as JSON text, and index among the equal questions of its
+trial.
+"""
 
 Batch = tuple[str, list[Trial], PendingAnswers]
 """An operation, the trials to ask in one request, and the future that will hold the answers."""
@@ -69,9 +71,9 @@ def resolve_future(promised: Future[T], work: Callable[..., T], /, *arguments: A
 class Dispatcher:
     """Asks an implementation each trial once and keeps the answers.
 
-    The trials of all rules are asked in random order: an implementation whose answers depend on
-    earlier questions is detected only if the order varies. If a question takes seconds, equal
-    questions of different trials share one answer. `submit` chooses the thread in which an
+    The trials of all rules are asked in random order, because an implementation whose answers
+    depend on earlier questions is detected only if the order varies. If a question takes seconds,
+    equal questions of different trials share one answer. `submit` chooses the thread in which an
     operation is asked; up to `concurrency` operations are asked at the same time. An implementation
     that runs in this process is always asked in the calling thread.
     """

@@ -37,7 +37,7 @@ class Findings:
     own: Sequence[Fault] = ()
     """Faults that violate this rule and none of the rules that it presupposes, in trial order."""
     aside: Mapping[str, int] = field(default_factory=dict)
-    """Number of cases that count against a presupposed rule instead, by that rule's ID."""
+    """Number of cases that count against a presupposed rule instead, for each such rule by ID."""
     error: AdapterError | None = None
     """The error that made it impossible to attribute the faults, if any."""
 

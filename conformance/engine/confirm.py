@@ -45,7 +45,7 @@ MAX_FAULTS = 3
 """Maximum number of a rule's faults whose cases are asked again, if a case takes seconds."""
 
 MAX_UNCERTAIN = 32
-"""Maximum number of a rule's faults that are examined to find a fault under all readings."""
+"""Maximum number of a rule's faults that are examined in search of a fault under all readings."""
 
 MAX_RESTARTS = 80
 """Maximum number of restarts in a run; with a program that starts slowly, these take 30 s."""
@@ -59,7 +59,7 @@ MAX_RANDOM = 2
 """Number of irreproducible faults after which answers are assumed to be random."""
 
 TRIED_AT_EVERY_LENGTH = 8
-"""Sequences of earlier questions are tried at every length up to this one.
+"""Length up to which sequences of earlier questions are tried at every length.
 
 An implementation that counts its questions may fail only after an exact number of them.
 """
@@ -195,7 +195,8 @@ class Confirmer:
         return found or _with_remark(fault, "asked again, the case got an allowed answer")
 
     def _result_when_alone(self, applied: AppliedRule, trial: Trial) -> Fault | None:
-        """Ask a trial alone after a restart; return the answers as a fault, even if allowed.
+        """Ask a trial alone after a restart; return the answers as a fault, even if they are
+        allowed.
 
         None if restarts are slow or used up, or if answers are known to be random. Errors:
         `AdapterError`.

@@ -48,16 +48,16 @@ judges the trials that were drawn for other rules.
 """
 
 COSTLY_RULES = 12
-"""Maximum number of trials of an operation whose cases take seconds, in units of --examples."""
+"""Maximum number of trials of an operation whose cases take seconds, divided by --examples."""
 
 ONE_VARIED_IN = 4
-"""One in this many drawn trials is rewritten in a way that must not change its answer: with other
-names, another notation, or additions without effect.
+"""One in this many drawn trials is rewritten in a way that must not change its answer: it gets
+other names, another notation, or additions without effect.
 """
 
 ONE_EDITED_IN = 4
-"""One in this many drawn trials is replaced by an edited trial, which no strategy aims at. All
-others are kept, and an edited copy of each small one is added: small cases cost little.
+"""One in this many drawn trials is replaced by a randomly edited copy. All other trials are kept
+and, because small cases cost little, an edited copy of each small trial is added.
 """
 
 MAX_SMALL_BYTES = 1_500
@@ -73,7 +73,7 @@ MIN_NEW_SHARE = 0.4
 """Drawing stops if a larger draw yields less than this share of the new questions expected."""
 
 SEQUENCE_WEIGHT = 6
-"""Estimated work for a rule whose cases are sequences of questions, relative to other rules."""
+"""Work for a rule whose cases are sequences of questions, as a multiple of the usual work."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -326,8 +326,8 @@ def sample_questions(
 ) -> list[Trial]:
     """Return `count` distinct questions of an operation, evenly spaced among the questions drawn.
 
-    The number of draws per rule starts at `examples` and grows until there are enough questions.
-    Fewer questions are returned if larger draws yield too few new ones.
+    The number of draws per rule is `examples` at first, and grows until there are enough questions.
+    If larger draws yield too few new questions, fewer are returned.
     """
     found = distinct_questions(operation, profile, seed, examples)
     while 0 < len(found) < count:

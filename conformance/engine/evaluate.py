@@ -220,7 +220,7 @@ class Evidence:
     conflicts: list[Conflict] = field(default_factory=list)
     """The choices that have been tried and under which a rule is violated."""
     fits: list[Choices] = field(default_factory=list)
-    """The choices that have been tried and under which no rule is violated."""
+    """The choices that have been tried and under which every rule allows the answers."""
 
     def allows(self, domains: Domains) -> bool:
         """True if the answers violate no rule under at least one choice of readings."""
@@ -233,7 +233,7 @@ class Evidence:
                 yield rule.id
 
     def violated_rules(self) -> Iterator[str]:
-        """Yield the rules that are violated under the readings that they themselves require."""
+        """Yield the rules that are violated under the readings for which they are stated."""
         for rule in self.rules:
             readings = Readings({**self.evaluator.readings.choices, **rule.reading})
             judge = self.evaluator.under(readings).judge
@@ -342,7 +342,8 @@ def without_broken_rules(
 
     Answers that violate a rule under every reading are left out, and so are these rules. The cause
     of such a violation is a fault, which can look like an alternative in other trials: a balancer
-    that never regards a broker as overloaded keeps bundles as if they must not move.
+    that never regards a broker as overloaded keeps its bundles, as it would if they were not
+    allowed to move.
     """
     refuted = [one for each in evidence.values() for one in each if not one.allows(domains)]
     broken = {rule for one in refuted for rule in one.always_broken(domains)}
@@ -353,7 +354,7 @@ def without_broken_rules(
 
 
 def narrow_domains(evidence: Mapping[str, Sequence[Evidence]], domains: Domains) -> Domains:
-    """Return the alternatives of each reading that all evidence leaves possible.
+    """Return the alternatives of each reading that no evidence excludes.
 
     The evidence is examined repeatedly, because each reading that is decided helps to decide
     others.

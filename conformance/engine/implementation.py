@@ -156,7 +156,7 @@ class Implementation:
 
     @property
     def plugged_strategy(self) -> str | None:
-        """The implementation's own shedding strategy; None if it offers a documented one."""
+        """The implementation's own shedding strategy; None if it offers a documented strategy."""
         offered = self.hello.strategies or ()
         documented = strategies_of(specs.load().defaults(self.profile))
         known = any(name.rpartition(".")[2] in documented for name in offered)
@@ -383,8 +383,8 @@ class Implementation:
 def connect_for_plan(plan: Plan, adapter: str, profile: str) -> Implementation:
     """Connect to an implementation, with all readings by which it is judged.
 
-    The list of known deviations can pin readings, too. The list is found by the name in the hello
-    message, so a list that pins readings requires a second connection. The list does not override
+    The list of known deviations can pin readings, too. It is found by the name in the hello
+    message, so that a list that pins readings requires a second connection. It does not override
     readings that the implementation declares and the profile permits. Errors: `AdapterError`.
     """
     found = Implementation(adapter, profile, plan.readings, plan.limits, patient=True)

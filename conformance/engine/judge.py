@@ -107,9 +107,10 @@ class JudgedImplementation:
         return next(distinct_answers(self.model, trial, 1), None)
 
     def may_apply_to_trial(self, trial: Trial) -> bool:
-        """True if some rule applies to the model's answers, or if the model has no answer.
+        """True if some rule applies to the model's answers to a trial, or if the model has no
+        answer.
 
-        The result is stored, since every rule needs it for a saved trial that got no answer.
+        The result is stored, because every rule needs it for a saved trial that got no answer.
         """
         known, key = self._applicability, trial.fingerprint
         if key not in known:
@@ -210,10 +211,10 @@ class AppliedRule:
         return consulted_readings(self.rule, self.judged.evaluator, trial, answers)
 
     def breaks_a_rule(self, trial: Trial, answers: Sequence[Json], domains: Domains) -> bool:
-        """True if, under every choice of readings, answers violate this rule or a related one.
+        """True if answers violate this rule, or a related rule, under every choice of readings.
 
-        Related rules are included because this rule might not apply under some alternatives.
-        `domains` has the possible alternatives of each reading.
+        Related rules count because this rule might not apply under some alternatives. `domains` has
+        the possible alternatives of each reading.
         """
         others = deciding_rules(self.judged.resolved.profile, trial.operations)
         rules = [self.rule, *(one for one in others if one.id != self.rule.id)]
@@ -227,9 +228,8 @@ class AppliedRule:
         return self.breaks_a_rule(fault.trial, fault.answers, resolved.domains)
 
     def model_shows_why(self, trial: Trial) -> bool:
-        """True if the rule applies to the model's answer and allows it.
-
-        Otherwise, the model's derivation would not show why the rule requires another answer.
+        """True if the model's answer shows why the implementation's is wrong: the rule applies to
+        the model's answer, and allows it.
         """
         right = self.judged.model_answers(trial)
         return right is not None and self.outcome(trial, right).word == "allowed"

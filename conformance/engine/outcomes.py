@@ -30,8 +30,9 @@ MAX_CHOICES = 64
 """Maximum number of combinations of undecided readings to try for a rule, likeliest first."""
 
 MAX_CONSISTENT = 8
-"""Maximum number of combinations of readings under which all rules are judged. Under each of them,
-a rule that is violated so far allows all answers to its questions.
+"""Maximum number of combinations of readings under which all rules are judged.
+
+Each combination makes at least one violated rule allow all answers to its questions.
 """
 
 MAX_SUPPORTING = 16
@@ -65,9 +66,9 @@ def judge(
 ) -> tuple[JudgedImplementation, OutcomesByRule]:
     """Return the implementation and outcomes under the readings with the fewest violated rules.
 
-    A reading that no aimed trial decides is decided by all answers of the run: a rule is violated
-    only if no alternative of the reading allows every answer to the rule's questions. Rules of the
-    profile that were not selected also count, so that the selection cannot change a reading.
+    If no aimed trial decides a reading, all answers of the run do: a rule is violated only if no
+    alternative of the reading makes it allow every answer to its questions. Rules of the profile
+    that were not selected also count, so that the selection cannot change a reading.
     """
     trials = answered.by_rule
     outcomes = answered.outcomes or _all_outcomes(rules, trials, judged, answered.known)
@@ -85,9 +86,8 @@ def _find_better_readings(
 ) -> tuple[JudgedImplementation, OutcomesByRule] | None:
     """Return the implementation and outcomes under readings with fewer violated rules, or None.
 
-    Candidates are the readings under which a rule that is violated so far allows all answers to its
-    questions. The best candidate is returned if it has fewer violated rules than the current
-    readings.
+    The readings tried are those under which a violated rule would allow all answers to its
+    questions. Of these, the readings with the fewest violated rules are returned.
     """
     judged, outcomes = now
     consistent = (
@@ -171,7 +171,9 @@ def _consistent_choices(
     outcomes: OutcomesByRule,
     judged: JudgedImplementation,
 ) -> list[Choices]:
-    """Return choices of open readings; each makes a violated rule allow all answers it judges."""
+    """Return choices of open readings under which a violated rule allows all answers to its
+    questions.
+    """
     is_open = judged.resolved.open
     found: list[Choices] = []
     for rule in rules if is_open else ():

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from pulsar_conformance.conformance.engine.evaluate import Outcome
 
 ENOUGH_EXAMPLES = 100
-"""If at least this many examples are drawn per rule, a rule that no case reaches fails the run."""
+"""Number of examples per rule from which a rule that no case reaches fails the run."""
 
 
 class BadPlan(UserError):
@@ -75,7 +75,9 @@ class Plan:
     campaign: Campaign | None = None
     """Results of a campaign that ended before the run; its cases replace drawn cases."""
     excluded: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """By adapter: the alternatives that answers had excluded when the replayed case was saved."""
+    """By adapter: the alternatives that its answers had excluded when the replayed case was
+    saved.
+    """
     fail_fast: bool = False
     """True if the run ends at the first broken rule."""
     known: KnownAnswers[Outcome] = field(default_factory=KnownAnswers, compare=False, repr=False)
@@ -162,7 +164,7 @@ class Plan:
 
     @property
     def draws_enough(self) -> bool:
-        """True if enough cases are drawn to let a rule fail the run because no case reaches it."""
+        """True if so many cases are drawn that a rule reached by none of them fails the run."""
         drawn = self.campaign is None or "campaign" in self.campaign.about
         return self.replay is None and drawn and self.examples >= ENOUGH_EXAMPLES
 

@@ -200,8 +200,8 @@ def _evidence_that_decides(
 ) -> dict[str, list[Evidence]]:
     """Return the evidence that can decide each reading.
 
-    `suspects` has, for each reading, the rules that are violated in its controls. If the remaining
-    alternatives of a reading change when these rules are left out, nothing can decide the reading.
+    `suspects` has, for each reading, the rules that are violated in its controls. Nothing can
+    decide a reading whose remaining alternatives depend on whether these rules are left out.
     """
     left = without_broken_rules(evidence, domains)
     if not any(suspects.values()):

@@ -136,9 +136,9 @@ def smallest_case(applied: AppliedRule, trial: Trial, report: Report = _ignore_c
 def smallest_unanswered(applied: AppliedRule, fault: Fault, report: Report) -> Fault:
     """Return the smallest case found that also gets no answer, with its outcome.
 
-    Only cases to which some rule applies are tried, so that the result also fails when it is
-    replayed alone. Isolating and reducing a case take at most `MAX_MESSAGES` messages together. A
-    trial of several questions is not reduced. Errors: `AdapterError`.
+    Only cases to which some rule applies are tried, so that the case still fails if it is replayed
+    alone. Isolating and reducing a case take at most `MAX_MESSAGES` messages together. A trial of
+    several questions is not reduced. Errors: `AdapterError`.
     """
     answer, *others = fault.answers
     if others:

@@ -29,12 +29,13 @@ Replacement = tuple[Path, float, float]
 """The path of a number, the number, and a simpler number that replaces it."""
 
 MAX_CHUNKS = 256
-"""Maximum number of chunks of names or fields that are removed one after the other. A list of 1,000
-samples is therefore not divided into single samples.
+"""Maximum number of chunks of names or fields that are removed one after the other.
+
+Because of this limit, a list of 1,000 samples is not divided into single samples.
 """
 
 MAX_NUMBERS = 120
-"""If a trial has at most this many numbers, every simpler value of each number is tried."""
+"""Maximum number of numbers in a trial for which every simpler value of each number is tried."""
 
 MAX_MERGED = 8
 """Maximum number of names in one object that are tentatively merged in pairs."""

@@ -147,10 +147,10 @@ LONGEST_ANSWER = 400
 """Maximum length of an answer in a failure, in characters; `ask` prints longer answers."""
 
 NOT_CERTAIN = ("undecided", "mixed", "pinned")
-"""Values of `How` with which the command that reproduces a failure must pin a reading.
+"""Values of `How` for which the command that reproduces a failure pins the reading.
 
-A reading found by answers is also pinned if another alternative, or a combination of alternatives,
-would let the case pass.
+A reading found from answers is also pinned if another alternative, or a combination of
+alternatives, would let the case pass.
 """
 
 KNOWN = ("documented", "declared")
@@ -334,12 +334,11 @@ class RecordingSettings(specs.Defaults):
 def settings_in_force(profile: str, readings: Mapping[str, str], trial: Trial) -> Iterator[str]:
     """Yield the settings that the model looks up, as `name=value (SOURCE)`.
 
-    Settings of the case are included if the derivation uses them, even if the answer does not: if
+    A setting of the case is included if the derivation uses it, even if the answer does not: if
     AvgShedder finds no difference in usage, the derivation still says for how many cycles there
-    must be a difference.
-
-    The source is the case, or the defaults of the profile. A default has the name in the profile's
-    documents; a setting of the case that has a deprecated name is listed with both names.
+    must be a difference. The source is the case, or the defaults of the profile. A default has the
+    name in the profile's documents; a setting of the case that has a deprecated name is listed with
+    both names.
     """
     model = Model(profile, readings)
     renamed = specs.load().defaults(profile).renamed
