@@ -129,7 +129,7 @@ def rules_reached(run: Run, rules: Sequence[specs.Rule]) -> tuple[specs.Rule, ..
 
 
 def answer_is_all_demanded(run: Run, rules: Sequence[specs.Rule]) -> bool:
-    """True if a replayed case that no rule reaches only needed an answer, and has got it.
+    """True if all that rules demand of a replayed case is an answer, and the case now has one.
 
     A case without an answer would fail. The result is false if only some rules were selected,
     because the case may have broken another rule.
@@ -149,7 +149,7 @@ def answer_is_all_demanded(run: Run, rules: Sequence[specs.Rule]) -> bool:
 
 
 ANSWERED = "it is answered now, and no rule of {profile} demands more of this case"
-"""Text about a case that failed because it had no answer, but that is answered now."""
+"""Text about a case that had failed because it got no answer, but is answered now."""
 
 
 def why_no_rule_applies(run: Run, rules: Sequence[specs.Rule]) -> str:

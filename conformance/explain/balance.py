@@ -44,7 +44,7 @@ UNDERLOAD, IDLE = 22321, 23626
 """Numbers of the pull requests that changed the rules for underload and for idle bundles."""
 
 EARLIEST = "3.0.0"
-"""The first version with an extensible load manager, before all changes of its rules."""
+"""The first version with an extensible load manager; its rules are older than every change."""
 
 
 def balance_lines(
@@ -141,7 +141,7 @@ def _deciding_otherwise(data: LoadData, settings: Mapping[str, Any], version: st
 
 
 def _decision_key(data: LoadData, given_settings: Mapping[str, Any], version: str) -> Any:
-    """Return the moves on which a version decides, in a form that can be compared."""
+    """Return the moves on which a version decides, as a value that is equal for equal decisions."""
     settings = _settings_in(given_settings, version)
     if _why_off(settings):
         return []
@@ -168,7 +168,7 @@ def _load_lines(data: LoadData, settings: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _condition_lines(state: LoadState) -> Iterator[str]:
-    """Yield the conditions that hold, or why none holds; and which brokers have equal loads."""
+    """Yield the conditions that hold, or why none holds, and the brokers with equal loads."""
     for text in _reasons(state) if state.uneven else _why_no_condition_holds(state):
         yield from paragraph(text, 4, "  ")
     for text in _tie_remarks(state):

@@ -81,7 +81,9 @@ class ExplainOptions:
     ports: tuple[str, ...] = ()
     """Regular expressions of isolation policies that match brokers only with their ports."""
     trials: Mapping[str, Trial] = field(default_factory=dict)
-    """For some profiles: the trial about the same cluster in the form that the profile needs."""
+    """By profile: the trial about the same cluster in the form that the profile needs, if it
+    differs.
+    """
     newer_names: Mapping[str, str] = field(default_factory=dict)
     """The newer names that the user wrote for settings, by setting."""
     sweep: str | None = None
@@ -205,7 +207,9 @@ def case_lines(provided: ProvidedQuestions, options: ExplainOptions) -> Generato
 
 
 def _documented_strategy_lines(trial: Trial, model: Model) -> Iterator[str]:
-    """Yield the option that explains a documented strategy if no profile knows the case's own."""
+    """Yield the option with which a documented strategy is explained, if no profile knows the
+    case's own.
+    """
     if not all(operation.startswith("shed.") for operation in trial.operations):
         return
     # Most cases name a documented strategy, so that the first model answers.

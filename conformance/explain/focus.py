@@ -135,10 +135,8 @@ class Focus:
 def sweep_lines(text: str, trial: Trial, model: Model, focus: Focus, version: str) -> Iterator[str]:
     """Yield the decision about a bundle or broker for each value of a setting.
 
-    The last line says from which value on the decision stays the same. `text` is
-    `NAME=FIRST..LAST/STEP`.
-
-    Errors: `BadCase`, `BadSetting`, `specs.UnknownName`.
+    The last line says from which value on the decision does not change. `text` is
+    `NAME=FIRST..LAST/STEP`. Errors: `BadCase`, `BadSetting`, `specs.UnknownName`.
     """
     here = f"--sweep {text}"
     try:
@@ -327,7 +325,9 @@ def without_unknown_traffic(
 
 
 def _with_unknown_hits(steps: Sequence[Step]) -> Sequence[Step]:
-    """Return the steps; hits of TransferShedder that need unknown traffic are marked as unknown."""
+    """Return the steps; TransferShedder's hits are marked as unknown if they depend on unknown
+    traffic.
+    """
     found = next((one for one in steps if one.label == "underloaded"), None)
     if found is None:
         return steps

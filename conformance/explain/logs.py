@@ -208,7 +208,7 @@ def _too_large(figures: Figures) -> Iterator[str]:
 
 
 def _of_target(amounts: Iterable[str]) -> Iterator[str]:
-    """Explain the traffic moved, the traffic taken in exchange, the difference, the target."""
+    """Explain the traffic that was moved or taken in exchange, the difference, and the target."""
     moved, gained, net, target = (float(text) * KIBIBYTE for text in amounts)
     yield f"moved: {_rate(moved)} less {_rate(gained)} in exchange, of {_rate(target)} to be moved"
     agrees = abs(moved - gained - net) <= 0.02 * KIBIBYTE

@@ -72,10 +72,10 @@ def format_derivation(steps: Sequence[Step]) -> Iterator[str]:
 def with_long_runs_shortened(
     steps: Sequence[Step], case: Any, answer: Mapping[str, Any]
 ) -> Iterator[Step]:
-    """Yield the steps, with long runs of steps that differ only in their subject shortened.
+    """Yield the steps; long runs of steps that differ only in their subject are shortened.
 
-    A long run is replaced by the steps about subjects that the answer names, some of the other
-    steps, and a step with the number of steps left out.
+    Of a long run, the steps about subjects that the answer names and a few others remain, followed
+    by a step with the number of steps left out.
     """
     yield from _shortened_runs(steps, frozenset(_texts(case)), frozenset(_texts(answer)))
 

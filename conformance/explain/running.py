@@ -47,7 +47,7 @@ WITH_HISTORY = ("ThresholdShedder", TRANSFER)
 
 
 def with_release_defaults(trial: Trial, model: Model) -> tuple[Model, Mapping[str, Value]]:
-    """Add a release's defaults for missing settings to a model; return it and the added defaults.
+    """Return a model with a release's defaults for missing settings, and these defaults.
 
     A setting is missing if neither the case nor the documents give its value.
     """
@@ -154,7 +154,9 @@ def _concerns_a_manager(operation: str, case: Any) -> bool:
 def _other_manager(
     operation: str, case: Mapping[str, Any], runs: Running | None = None, *, released: bool = True
 ) -> str:
-    """Return the running or selected manager if the question does not apply to it, else ""."""
+    """Return the running or selected manager if the question does not apply to it; otherwise
+    empty.
+    """
     settings = case["settings"]
     own = runs if runs and runs.manager == EXTENSIBLE else None
     manager = own.manager if own else manager_by_settings(settings)
@@ -203,9 +205,9 @@ def without_effect_notes(
 
 
 def unknown_history_notes(trial: Trial, model: Model) -> Iterator[str]:
-    """Yield a note if a running leader would remember data that the case lacks.
+    """Yield a note if the case lacks data that a running leader would remember.
 
-    It remembers earlier usages and, for AvgShedder, in how many cycles two brokers differed.
+    These are earlier usages and, for AvgShedder, in how many cycles two brokers differed.
     """
     for operation, case in trial.questions:
         if not operation.startswith("shed."):

@@ -1,4 +1,4 @@
-"""Shows the topics in each bundle, and how probable so uneven a distribution is by chance.
+"""Shows the topics in each bundle, and the probability that chance spreads them so unevenly.
 
 Also shows where a bundle goes after its owner's next report.
 """
@@ -31,7 +31,7 @@ LEAST_SHARE = 0.001
 def spread_lines(
     operation: str, case: Mapping[str, Any], answer: Mapping[str, Any], every: bool = False
 ) -> Iterator[str]:
-    """Yield the number of topics in each bundle, and the probability of so uneven a distribution.
+    """Yield the number of topics in each bundle, and the probability of a spread that is so uneven.
 
     If there are many bundles, only those with the most topics are listed, unless `every` is true.
     """
@@ -47,7 +47,7 @@ def broker_lines(
     owned: Mapping[str, Sequence[str]],
     every: bool = False,
 ) -> Iterator[str]:
-    """Yield the bundles' owners, the topics per broker, and how probable so uneven a spread is.
+    """Yield the bundles' owners, the topics per broker, and the probability of so uneven a spread.
 
     `owned` has the ranges of the bundles that each broker owns. If there are many brokers, only
     those with the most topics are listed, unless `every` is true.
@@ -168,8 +168,8 @@ def _binomial_probabilities(count: int, part: float, most: int) -> Iterator[floa
 def next_report_lines(trial: Trial, model: Model) -> Iterator[str]:
     """Yield where a bundle goes after its owner's next report, if it would go elsewhere now.
 
-    Clients look up a bundle as soon as it is unloaded. At that time, the leader still counts the
-    bundle as its former owner's (ModularLoadManagerImpl.updateBundleData).
+    Clients look up a bundle as soon as it is unloaded; the leader then still counts it as owned by
+    its former owner (ModularLoadManagerImpl.updateBundleData).
     """
     if trial.operation != ASSIGN.id or len(trial.questions) > 1:
         return

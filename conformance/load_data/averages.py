@@ -190,9 +190,8 @@ def _counts() -> st.SearchStrategy[int]:
 
 
 def brokers(unmeasured: float = 0.0) -> st.SearchStrategy[Trial]:
-    """Return a strategy for trials of a broker.
-
-    A share `unmeasured` of its bundles has no samples.
+    """Return a strategy for trials of a broker; a share `unmeasured` of its bundles has no
+    samples.
     """
     return st.builds(
         lambda random, count: Trial.of("average.broker", broker_case(random, count, unmeasured)),

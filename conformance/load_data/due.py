@@ -95,9 +95,8 @@ class LoadChange:
 
     @property
     def surely_changed(self) -> dict[str, bool]:
-        """For each documented measure, true if its change certainly exceeds the threshold.
-
-        Usage must exceed it in percentage points and in percent, with weights and without.
+        """For each documented measure, true if its change certainly exceeds the threshold. For
+        usage, it must do so in percentage points and in percent, with weights and without.
         """
         before, now = (one.rates for one in self._brokers)
         unweighted = dict.fromkeys(RESOURCES, Fraction(1))

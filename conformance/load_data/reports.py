@@ -269,10 +269,10 @@ def _demand_kept(
     answer: ReportContent,
     expect: Expect,
 ) -> None:
-    """Demand that the answer has the report's values of the fields `names`.
+    """Demand that the answer has the values of the report in the fields `names`.
 
-    Fields that the report lacks are ignored. A field that the answer lacks counts as 0 or as no
-    bundles.
+    Fields that the report lacks are ignored. A field that the answer lacks counts as 0 or as an
+    empty list of bundles.
     """
     _assume_answered(answer, expect)
     _assume_modular(case, expect)

@@ -127,8 +127,8 @@ def usage_leaves_heap_memory_out(
 ) -> None:
     """A broker's usage is the largest usage of its resources other than heap memory.
 
-    `asked_weighted` says whether the question asks for weighted usage, and `weighted` whether the
-    weights are applied.
+    `asked_weighted` says whether the question asks for weighted usage; `weighted` says whether this
+    check applies the weights.
     """
     asked = f"the {'weighted' if asked_weighted else 'plain'} usage is asked for"
     expect.given(case["weighted"] is asked_weighted, asked)

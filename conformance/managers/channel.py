@@ -115,7 +115,7 @@ class Applied:
 
 
 NEEDS: Mapping[str, str] = {"free": "-?", "assigning": "+?", "owned": "+?", "releasing": "?+"}
-"""Signs of `to` and `from` by state: + a broker, - no broker, ? either; for other states, -+."""
+"""For some states, if `to` and `from` name a broker: + yes, - no, ? either; for others, -+."""
 
 
 def _problems(case: Json, _settings: Settings) -> Problems:
@@ -175,7 +175,7 @@ SEQUENCES: Mapping[str, Sequence[str]] = {
     "unload": ("owned a -", "releasing - a", "free - a"),
     "split": ("owned a -", "splitting - a", "owned a - lower", "owned a - upper", "deleted - a"),
 }
-"""A bundle's first state (empty if none), then its changes; each as state, `to` and `from`."""
+"""A bundle's first state (empty if none), then changes; each with the state, `to` and `from`."""
 
 TRANSFERS = ("transfer", "transfer at once", "unload")
 ASSIGNMENTS = ("assignment", "reassignment", "unload")
@@ -222,7 +222,7 @@ def channel_logs(
     conflicts: Sequence[str] = CONFLICTS,
     whole: float = 0.7,
 ) -> Trial:
-    """Draw logs of changes, mixed with `conflicts`; a share `whole` of the logs is complete."""
+    """Draw logs of changes, mixed with `conflicts`; the share `whole` of the logs is complete."""
     random, logs = draw(randoms), []
     units = {UPPER: _unit(change_of(UPPER, "owned", random.choice(BROKERS)))}
     for index in range(draw(st.integers(1, 3))):

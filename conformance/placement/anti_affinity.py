@@ -59,7 +59,7 @@ def assume_two_spreads(
 
 
 Mistakes = Iterator[tuple[GroupSpread, str]]
-"""Iterator of mistakes: the spread that results from the mistake, and its description."""
+"""Iterator of mistakes: the spread to which each mistake leads, and its description."""
 
 
 def not_as_if(spread: GroupSpread, answer: Placed, mistakes: Mistakes, expect: Expect) -> None:
@@ -72,7 +72,7 @@ def not_as_if(spread: GroupSpread, answer: Placed, mistakes: Mistakes, expect: E
 
 
 def is_uneven(spread: GroupSpread, answer: Placed) -> bool:
-    """True if the choice could result from ignoring domains, or ignoring a domain's brokers."""
+    """True if the choice could result from ignoring domains, or the brokers within a domain."""
     among = [one for domain in spread.best_domains for one in spread.candidates_in(domain)]
     return answer.broker in (*replace(spread, domains={}).best, *among)
 

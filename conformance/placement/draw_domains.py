@@ -137,7 +137,8 @@ def several_groups(random: Random) -> Json:
 
 
 def one_broker_much_fuller(random: Random) -> Json:
-    """Return a case in which one broker serves more of the group than any other domain does.
+    """Return a case in which one broker serves more of the group than all brokers of any other
+    domain.
 
     The other brokers of its domain serve no namespace of the group.
     """

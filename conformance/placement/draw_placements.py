@@ -38,7 +38,7 @@ class Outline:
     alike: bool = False
     """True if two resources are equally busy, so that ignoring one of them changes nothing."""
     ranks_differ: bool = True
-    """True if measures of traffic other than long-term messages rank the brokers differently."""
+    """True if long-term messages rank the brokers differently from other measures of traffic."""
     preallocated: float = 0.2
     """Share of the bundles that are assigned but not reported yet."""
     unmeasured: float = 0.0
@@ -218,7 +218,7 @@ def around_the_threshold(draw: st.DrawFn, fewest: int = 2) -> Outline:
 
 @st.composite
 def one_worse_than_another(draw: st.DrawFn, fewest: int = 2) -> Outline:
-    """Draw brokers on both sides of the threshold, some with twice the rate of others."""
+    """Draw brokers on both sides of the threshold, of which some have twice the rate of others."""
     outline, rate = draw(around_the_threshold(fewest)), draw(message_rates)
     outline.rates = [rate * outline.random.choice((1, 1, 2)) for _ in outline.rates]
     return outline

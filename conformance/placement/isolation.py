@@ -361,7 +361,8 @@ def secondary_brokers_are_shared(case: Assigning, answer: Placed, expect: Expect
     draws=isolated_brokers(least=(2, 3), traps=True) | isolated_brokers(host=ADDRESS),
 )
 def the_whole_host_matches(case: Assigning, answer: Placed, expect: Expect) -> None:
-    """Regexes that match only part of a host, or need its port, permit no broker.
+    """A regex that matches only part of a broker's host, or needs its port, does not permit the
+    broker.
 
     In an address with several colons, the last colon separates the host from the port.
     """

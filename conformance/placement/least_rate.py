@@ -41,7 +41,7 @@ from pulsar_conformance.reference.overload import OVERLOAD_THRESHOLD
 DOCUMENTED_THRESHOLD = Fraction(85)
 
 Mistakes = Iterator[tuple[ComparedBrokers, str]]
-"""Iterator of mistakes: the comparison that results from the mistake, and its description."""
+"""Iterator of mistakes: the comparison to which each mistake leads, and its description."""
 
 
 def _other_scores(case: Placing) -> Mistakes:
@@ -119,7 +119,9 @@ MISTAKES: Mapping[str, Callable[[Placing], Mistakes]] = {
 
 
 def not_as_if(case: Placing, answer: Placed, rule: str, expect: Expect) -> None:
-    """Reject a choice that a breach of `rule` would explain, and a breach of no other rule."""
+    """Reject a choice that a mistake against `rule`, but no mistake against another rule,
+    explains.
+    """
     comparison = assume_unowned_and_placed(case, answer, expect)
     right = allowed_candidates(comparison)
     for other, mistake in MISTAKES[rule](case):

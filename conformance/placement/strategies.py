@@ -221,7 +221,7 @@ def _cases_with_plan(asked: AllAsked, expect: Expect) -> Iterator[tuple[Placing,
 
 
 def _source_and_destination(case: Placing) -> tuple[str, str]:
-    """Return the plan's source and destination."""
+    """Return the source and the destination in the case's plan."""
     return case.case["plan"]["from"], case.case["plan"]["to"]
 
 

@@ -133,7 +133,7 @@ class GroupSpread:
     """The namespaces that each broker serves."""
     candidates: Sequence[str]
     counted: str
-    """Which brokers count in a domain's total, as an alternative of the reading `domain-counts`."""
+    """An alternative of the reading `domain-counts`: the brokers that count in a domain's total."""
 
     @classmethod
     def of(cls, case: Mapping[str, Any], counted: str) -> GroupSpread:

@@ -239,18 +239,18 @@ def busy_in_one_window(random: Random) -> Json:
 
 
 def report_differs_from_bundles(random: Random) -> Json:
-    """Return a case of an overloaded broker whose reported traffic is not its bundles' total.
-
-    It reports three times or one third of that total.
+    """Return a case of an overloaded broker that reports three times, or a third of, its bundles'
+    total traffic.
     """
     return _with_changed_report(random, _overloaded(_sizes(random, 12)))
 
 
 def report_differs_above_the_average(random: Random) -> Json:
-    """Return a case of a broker above the average whose reported traffic is not its bundles' total.
+    """Return a case of a broker above the average that reports three times, or a third of, its
+    bundles' total traffic.
 
-    It reports three times or one third of that total. Depending on the readings `threshold-target`
-    and `threshold-released`, it must shed 36 to 67 percent of its traffic.
+    Depending on the readings `threshold-target` and `threshold-released`, it must shed 36 to 67
+    percent of its traffic.
     """
     brokers = [(60, _sizes(random, 12)), (10, []), (5, [])]
     return _with_changed_report(random, _case("ThresholdShedder", {SHEDDER_THRESHOLD: 10}, brokers))
@@ -309,8 +309,8 @@ def _between_ratio_and_difference(random: Random, messages: float) -> Json:
 def message_rates_alone_differ(random: Random) -> Json:
     """Return a case of two brokers with very different message rates but similar throughputs.
 
-    The same holds in every window and by every measure. Each bundle carries less than a fifth of
-    the difference between the brokers, because Pulsar 4.x moves at most a fifth.
+    That holds in every window and by every measure. Each bundle carries less than a fifth of the
+    difference between the brokers, because Pulsar 4.x moves at most a fifth.
     """
     size = random.choice((10, 40)) * MB
     brokers = [(50, [(200.0, 0.3 * size)] * 40), (40, [(100.0, float(size))] * 8)]

@@ -166,7 +166,7 @@ def _certain_hits(hits: list[Hit], name: str) -> int:
 def _possible_hits(hits: list[Hit], name: str) -> int:
     """Return the number of cycles in a row, up to the last, that possibly exceed a threshold.
 
-    The most and the least used broker may differ between the cycles.
+    The most and the least used broker need not be the same in all of these cycles.
     """
     over = (_exceeds(one, name) is not False for one in reversed(hits))
     return len(list(takewhile(bool, over)))
@@ -203,8 +203,7 @@ def _exceeds_often_enough(hits: list[Hit]) -> bool:
 def _must_unload(hits: list[Hit], threshold: str, times: str, expect: Expect) -> None:
     """Demand an unload once enough cycles in a row have exceeded a threshold.
 
-    If enough earlier cycles exceeded it but nothing could be moved, counting may have started again
-    at 0.
+    Counting may have started again at 0 after enough cycles in which nothing could be moved.
     """
     begun = 0
     for index in range(1, len(hits) + 1):

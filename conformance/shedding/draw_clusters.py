@@ -49,7 +49,7 @@ class Need:
 
     @property
     def possible(self) -> bool:
-        """True if bundles can be built with which a wrong amount leads to other unloads."""
+        """True if bundles can be built for which a wrong amount leads to different unloads."""
         return 4 * self.step <= self.percent <= MAX_TO_SHED
 
 
@@ -64,11 +64,11 @@ class Traffic:
 
 
 def decisive_traffic(random: Random, need: Need) -> Traffic:
-    """Return traffic with which a need that is wrong by `need.step` leads to other unloads.
+    """Return traffic for which a need that is wrong by `need.step` leads to different unloads.
 
     The bundles to be shed first carry less than the need, by under a step. With the next bundle,
-    the sum exceeds the need by under a step, and with one more bundle as well. Messages and bytes
-    lead to the same decision.
+    the sum exceeds the need by under a step, and so it does with one more bundle. Messages and
+    bytes lead to the same decision.
     """
     percent, step = need.percent, need.step
     short = percent - step * random.uniform(0.1, 0.9)
@@ -289,7 +289,7 @@ IDLE_WITHOUT_BUNDLES = 0.5
 """Probability that a broker without bundles reports no traffic, instead of earlier traffic."""
 
 NEARLY_THE_MOST = 0.98
-"""If one broker has no bundles: the others' lowest traffic, as a share of their highest."""
+"""If one broker has no bundles: the lowest traffic of the others, as a share of their highest."""
 
 
 class Carried(NamedTuple):

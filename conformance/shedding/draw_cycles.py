@@ -202,9 +202,8 @@ def _without_ties(sketch: Sketch) -> Sketch:
 
 
 def after_splits(random: Random, case: Json) -> Json:
-    """Replace some recently unloaded bundles by their parents.
-
-    This is as if the parents had been unloaded and then split.
+    """Replace some recently unloaded bundles by their parents, as if the parents had been unloaded
+    and then split.
     """
     unloaded = case["recentlyUnloaded"]
     for name in list(unloaded):

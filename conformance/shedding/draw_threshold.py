@@ -57,7 +57,7 @@ AMOUNTS: Mapping[str, Amount] = {
         100 * (usage - average * (100 - below) / 100) / usage
     ),
 }
-"""Amounts to shed under the readings `threshold-target` and `threshold-released`."""
+"""Percent to shed, by combination of `threshold-target` and `threshold-released`."""
 
 levels_at_the_limit = st.sampled_from(_averaging_to_the_edge())
 cluster_kinds = st.sampled_from(("above", "amount", "edge", "amount", "amount"))
@@ -203,7 +203,7 @@ BELOW: tuple[Callable[[float], float], ...] = (
     lambda threshold: threshold,
     lambda threshold: float(LOWER_BOUNDARY_LOAD) - threshold,
 )
-"""Points from the lower boundary to the average, for each alternative of `lower-boundary`."""
+"""Points from the average down to the lower boundary, by alternative of `lower-boundary`."""
 
 boundary_distances = st.sampled_from(BELOW)
 boundary_offsets = st.sampled_from((0.25, -0.25, 0.02, -0.02, 0.75, -0.75))
@@ -215,7 +215,7 @@ left_unset = st.booleans()
 level_counts = st.sampled_from((2, 4, 8, 16))
 bundles_each = st.sampled_from((2, 3, 6))
 at_the_boundary = st.sampled_from((None, None, (75, 75, 50, 0), (100, 100, 75, 25)))
-"""Usages; the lowest is 50 points below the average, and none is 50 points above it."""
+"""Usages; the lowest is 50 points below the average, the highest less than 50 above it."""
 
 level_usages = st.sampled_from(loads.EXACT_PERCENTS)
 

@@ -289,7 +289,9 @@ def _usage_fields(report: Json, percent: float) -> Json:
 
 
 WITHOUT_HISTORY = {HISTORY_SHARE: 0, TRANSFER_TARGET: 0.1}
-"""Settings under which the load is the current usage and a gap of 90 points is unbalanced."""
+"""Settings under which a broker's load is its current usage, and a gap of 90 points is
+unbalanced.
+"""
 
 
 def hits_in_a_row(random: Random) -> Trial:

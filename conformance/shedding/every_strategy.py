@@ -74,7 +74,7 @@ def each_bundle_goes_once(case: SheddingCycle, answer: Unloading, expect: Expect
 
 
 def with_age(case: SheddingCycle, bundle: str, among: Container[str] | None = None) -> str:
-    """Return a bundle that may not move, with the minutes since the last unload that blocks it.
+    """Return a bundle that may not move, with the age in minutes of the last unload that blocks it.
 
     If `among` is given, only unloads of bundles in `among` are considered.
     """

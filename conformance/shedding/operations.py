@@ -319,7 +319,7 @@ def _same_cycles(_case: Json, answer: Json) -> object:
 
 
 def _row_is_determined(cycles: CyclesInARow, readings: Readings) -> bool:
-    """True if every cycle has a single allowed answer, whatever was answered for earlier cycles.
+    """True if every cycle has a single allowed answer, whatever the answers to earlier cycles were.
 
     False for several cycles under a strategy that smooths usage, because the documents leave the
     formula open.

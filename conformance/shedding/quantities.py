@@ -216,8 +216,8 @@ def has_excluded(cycle: SheddingCycle, broker: Broker) -> bool:
 def surely_movable(cycle: SheddingCycle, broker: Broker) -> list[str]:
     """Return the bundles that a broker may shed, or none if some of its bundles are excluded.
 
-    The documents do not say whether other bundles must make up for a bundle that is excluded. A
-    strategy may choose that bundle and then keep it.
+    A strategy may choose an excluded bundle and then keep it; the documents do not say whether
+    other bundles must then make up for it.
     """
     return [] if has_excluded(cycle, broker) else cycle.movable(broker)
 
@@ -283,8 +283,8 @@ def any_tie(rates: Iterable[Rate]) -> bool:
 def agree(first: Unloading, second: Unloading) -> bool:
     """True if two answers to the same question are consistent.
 
-    They are if they unload the same bundles or, where the documents do not determine which, unload
-    from the same brokers.
+    They are if they unload the same bundles. If the documents do not determine the bundles, it is
+    enough that both unload from the same brokers.
     """
     if _bundles_are_determined(first.cycle):
         return sorted(first.pairs) == sorted(second.pairs)

@@ -67,8 +67,8 @@ def brokers_not_above(levels: UsageLevels) -> Iterator[Broker]:
     """Yield the brokers that are certainly neither above the limit nor overloaded.
 
     Overloaded brokers are left out because, under one reading, every strategy sheds from them.
-    Brokers above the limit are left out even if they keep all bundles because these carry too
-    little: if they shed, only THRESHOLD-20 is broken.
+    Brokers above the limit are left out even if they must keep all bundles because these carry too
+    little: a broker that sheds them breaks only THRESHOLD-20.
     """
     for broker in levels.cycle.brokers.values():
         if levels.above(broker) is False and not may_shed_for_overload(levels.cycle, broker):

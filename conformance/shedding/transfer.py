@@ -125,7 +125,7 @@ def an_overloaded_broker_unloads(case: SheddingCycle, answer: Unloading, expect:
 
 @dataclass(frozen=True)
 class _Course:
-    """The cycles up to and including the first that unloads, and whether each is uneven."""
+    """The cycles up to the first that unloads, this cycle included, and whether each is uneven."""
 
     cycles: Sequence[Unloading]
     uneven: Sequence[bool | None]
@@ -149,7 +149,9 @@ class _Course:
         return cls(found, uneven, cycles.settings.number(HITS))
 
     def in_a_row(self, place: int, ending: tuple[bool | None, ...]) -> int:
-        """Return the number of consecutive cycles, up to `place`, in no state of `ending`."""
+        """Return the number of consecutive cycles, up to the index `place`, whose state is not in
+        `ending`.
+        """
         found = 0
         for one in reversed(self.uneven[: place + 1]):
             if one in ending:

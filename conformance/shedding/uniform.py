@@ -62,7 +62,7 @@ The conditions are that the differences in messages and in bytes exceed their th
 """
 
 MIN_COMPARED = Fraction(1)
-"""Lowest rate that is compared, in messages or bytes per second; a multiple of 0 would be 0."""
+"""Lowest rate that is compared, in messages or bytes per second: any multiple of 0 would be 0."""
 
 Fits = Callable[[str], bool]
 
@@ -165,7 +165,8 @@ def _triggers_shedding(case: SheddingCycle) -> bool | None:
 
 
 def _movable_room(case: SheddingCycle, ends: Ends) -> Amount:
-    """Return the most traffic with which unloads certainly bring all brokers closer to each other.
+    """Return the most traffic that can be unloaded so that all brokers certainly come closer to
+    each other.
 
     It is at most half the gap to the least loaded broker, which may get all of the traffic, and at
     most the difference between the most loaded broker and the mean of all brokers.

@@ -322,7 +322,7 @@ class LoadsOfCycle:
 
     @property
     def deviates(self) -> bool | None:
-        """True if the deviation exceeds the target; None if only the deviation of a sample does."""
+        """True if the deviation exceeds the target; None if it does only as that of a sample."""
         squares = total((one - self.mean) ** 2 for one in self.load.values())
         count = len(self.load)
         if squares / count > (self.target + POINTS) ** 2:
@@ -384,7 +384,7 @@ class LoadsOfCycle:
         )
 
     def _has_small_bundle(self, broker: Broker, share: Fraction) -> bool:
-        """True if a broker has a busy bundle, free of policies, below `share` of its traffic."""
+        """True if several bundles may leave a broker, and one is below `share` of its traffic."""
         top = self.cycle.settings.number(MAX_REPORTED_BUNDLES)
         under = namespaces_under_policies(self.cycle.case)
         movable = {one: self.cycle.measured(one) for one in self.cycle.movable(broker)}

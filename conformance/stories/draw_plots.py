@@ -90,7 +90,7 @@ def _everything_on_one(draft: StoryDraft) -> None:
 
 
 def overloads_every_owner(draft: StoryDraft) -> None:
-    """Add load that overloads each broker that gets it, so that every rare cycle moves it."""
+    """Add load that overloads whichever broker gets it, so that every rare cycle moves it."""
     draft.settings |= {
         SHEDDING_INTERVAL: draft.random.choice((3, 5, 10)),
         GRACE: draft.random.choice((0, 1)),
@@ -162,7 +162,7 @@ def another_strategy(draft: StoryDraft) -> None:
 
 
 def grown(draft: StoryDraft) -> None:
-    """Give bundles too many topics, so that the bundles, and later their parts, are split."""
+    """Give bundles too many topics, so that bundles are split, and later their parts."""
     draft.settings |= {AUTO_SPLIT: True, MAX_TOPICS: draft.random.choice((1, 2, 3))}
     draft.settings[REPORT_INTERVAL] = draft.random.choice((1, 2))
     if draft.random.random() < 0.3:
@@ -282,7 +282,7 @@ def unloaded_by_hand(draft: StoryDraft) -> None:
 
 
 def registered_twice(draft: StoryDraft) -> None:
-    """Register a broker of one domain in another as well, which is new or was there before."""
+    """Register a broker of one domain in another one too, which is new or existed before."""
     draft.start_brokers(draft.random.randint(3, 5))
     draft.add_unrelated_namespaces()
     half = draft.random.randint(1, len(draft.brokers) - 1)

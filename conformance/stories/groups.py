@@ -215,7 +215,7 @@ def a_new_group_is_kept_apart(_case: Story, answer: Scenes, expect: Expect) -> N
 
 @REPLAY.check("ANTI-12", draws=draws.stories(another_group))
 def a_new_group_replaces_the_old(_case: Story, answer: Scenes, expect: Expect) -> None:
-    """When a namespace is placed, no other namespace still counts in a group that it has left."""
+    """When a namespace is placed, no other namespace counts in a group that it has left."""
     for placed in _certain_first_uses(answer):
         groups = {**placed.spread.groups, **placed.former_groups}
         groups[placed.spread.namespace] = str(placed.spread.group)

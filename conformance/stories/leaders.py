@@ -108,7 +108,7 @@ def _expect_in_time(
 
 
 def _timing_is_known(scene: Scene, setting: str, written: object) -> bool:
-    """True if the interval `setting` is known and, if time passes, `written` is not None."""
+    """True if the interval `setting` is known and, if time passed, `written` is not None."""
     known = setting in scene.after.base.given and setting not in scene.after.changed
     return known and (written is not None or not scene.time_passes)
 

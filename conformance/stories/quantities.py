@@ -277,7 +277,7 @@ def sheds_nothing(now: SheddingCycle) -> bool:
 def least_load(scene: Scene, broker: str) -> tuple[Fraction, ...] | None:
     """Return the minimum of a broker's messages/s, bytes/s and CPU percentage in a scene.
 
-    Namespaces of which a bundle is unloaded in the scene do not count. None if the broker was not
+    Namespaces with a bundle that is unloaded in the scene do not count. None if the broker was not
     up before the scene, or if a minimum is 0.
     """
     if broker not in scene.before.brokers:

@@ -197,7 +197,9 @@ def shed_bundles_stay_for_a_while(_case: Story, answer: Scenes, expect: Expect) 
 
 
 def _moved_before(before: Move, now: Move, expect: Expect) -> bool:
-    """True if `before` moved the bundle of `now` or, if `grace-of` says so, one containing it."""
+    """True if `before` moved the bundle of `now` or, under some alternative of `grace-of`, a bundle
+    that contains it.
+    """
     if before.namespace != now.namespace or expect.readings["grace-of"] == "bundle":
         return before.bundle == now.bundle
     try:

@@ -30,7 +30,7 @@ class ChangedSetting:
     """True if some brokers started before the change, and others after it."""
     how: str
     known: bool
-    """True if the former value was certainly in force."""
+    """True if the value before the change was certainly in force."""
 
 
 @dataclass(frozen=True)
@@ -86,10 +86,10 @@ class Moment:
 
 
 NOBODY = ""
-"""A broker name that no broker has.
+"""A name that no broker has.
 
-If a setting that also has a dynamic value is changed in broker.conf, this name is recorded as a
-broker that lacks the change, so that the setting's value remains uncertain.
+If a setting with a dynamic value is changed in broker.conf, this name is recorded as a broker that
+lacks the change, so that the setting's value remains uncertain.
 """
 
 
@@ -162,7 +162,7 @@ def _broker_restarted(now: Moment, about: Json) -> dict[str, Any]:
 
 
 def _no_longer_waiting(now: Moment, broker: str) -> dict[str, ChangedSetting]:
-    """Return the changed settings once a broker no longer waits for new values.
+    """Return the changed settings once a broker does not wait for new values any more.
 
     The broker has stopped, or has started with the new values.
     """
