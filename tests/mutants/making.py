@@ -29,11 +29,13 @@ TELLING = frozenset({
     "WRITTEN", "BELOW_WRITTEN", "SHARE_WRITTEN", "BOUND_WRITTEN", "MULTIPLE_WRITTEN",
     "DIFFERENCE_WRITTEN", "WHAT_DIFFERS", "PREFACES", "MAX_SUMMANDS", "MAX_VALUE_LENGTH",
     "MAX_REPEATED_TERMS", "MIN_WITH_EXPONENT", "PLACES", "explain", "RATE_PLACES",
-    "written", "preface", "plain", "tell", "_about", "_quoted", "_threshold_text",
-    "_why_too_little", "_may_shed", "too_soon_text", "measured_by", "_sum", "_written", "_decision",
-    "_mean_of", "_last_of", "_FULL", "_candidate_text", "_score_text",
+    "written", "preface", "plain", "tell", "_event_fields_text", "_quoted_value", "_quoted_text",
+    "_threshold_text", "_why_too_little", "_may_shed", "too_soon_text", "measured_by", "_sum_text",
+    "_rates_text", "_class_name_text", "_decision", "_decision_text", "_mean_text",
+    "_fading_step_text", "_FULL", "_candidate_text", "_score_text",
     "__all__", "CACHED_NUMBERS", "EXACT_PLACES", "KEPT_CONTEXTS", "_hash_note", "HASH_RULE",
-    "AMOUNT_WRITTEN", "_preface", "busiest_text", "_busiest_text", "places_apart", "_printed",
+    "AMOUNT_WRITTEN", "_preface_function", "busiest_text", "_busiest_text", "places_apart",
+    "_value_text",
 })  # fmt: skip
 """Names, in any module, of functions, tables and variables that only make explanations or size
 caches.

@@ -152,7 +152,11 @@ def sheds_without_a_word(patch):
 
 
 def the_first_takes_all(patch):
-    patch.setattr(destination, "_apart", lambda world, bundle, brokers: list(world.brokers)[:1])
+    patch.setattr(
+        destination,
+        "_brokers_that_spread_group",
+        lambda world, bundle, brokers: list(world.brokers)[:1],
+    )
 
 
 def never_looks(patch):

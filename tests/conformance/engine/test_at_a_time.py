@@ -140,7 +140,7 @@ class AlwaysEnded(Elsewhere):
 
 def test_a_question_whose_connection_is_always_ended_by_others_is_given_up(monkeypatch):
     monkeypatch.setattr(implementations, "connect", lambda *_: AlwaysEnded())
-    monkeypatch.setattr(Implementation, "_ends", lambda *_: False)
+    monkeypatch.setattr(Implementation, "_close_broken", lambda *_: False)
     one = Implementation("elsewhere", PROFILE, {})
     with pytest.raises(AdapterError, match="it has ended"):
         one.answers([Trial.of("usage.max", OPERATIONS["usage.max"].examples[0])])
@@ -165,8 +165,8 @@ class Restarted(Elsewhere):
 def test_a_question_counts_as_asked_where_it_was_answered(monkeypatch):
     monkeypatch.setattr(implementations, "connect", lambda *_: Restarted())
     one = Implementation("elsewhere", PROFILE, {})
-    ends = one._ends
-    monkeypatch.setattr(one, "_ends", lambda connection: ends(connection) and False)
+    ends = one._close_broken
+    monkeypatch.setattr(one, "_close_broken", lambda connection: ends(connection) and False)
     first, second = (Trial.of(name, OPERATIONS[name].examples[0]) for name in ASKED[:2])
     one.answers([first])
     one.answers([second])
