@@ -46,7 +46,7 @@ def nic(cases: DataFrame, _chosen: PlanBasis) -> DataFrame:
 
 
 FRAMES: Mapping[str, str] = {"shortTermData": "shortSamples", "longTermData": "longSamples"}
-"""The field of a case with the number of samples, for each of the two time frames. [DATA-03]"""
+"""For each time frame, the field of a case with its number of samples. [DATA-03]"""
 
 
 def bundle(cases: DataFrame, chosen: PlanBasis) -> DataFrame:

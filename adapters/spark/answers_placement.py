@@ -1,7 +1,4 @@
-"""Answers to `place.*`: converts cases to rows for `placement` and `anti_affinity`.
-
-[PLACE, ANTI]
-"""
+"""Answers to `place.*`, by rows for `placement` and `anti_affinity`. [PLACE, ANTI]"""
 
 from __future__ import annotations
 
@@ -70,7 +67,7 @@ def select(cases: DataFrame, chosen: PlanBasis) -> DataFrame:
 
 
 def place_anti_affine(cases: DataFrame, chosen: PlanBasis) -> DataFrame:
-    """Return the broker that gets the namespace, with the best candidates and the best domains."""
+    """Return the broker that gets the namespace, and the best candidates and domains."""
     in_domains = F.flatten(F.map_values("domains"))
     known = F.array_union(F.array_union("candidates", in_domains), F.map_keys("owned"))
     brokers = cases.select("*", F.explode_outer(known).alias("broker"))

@@ -35,13 +35,13 @@ MINUTES_SINCE_UNLOAD: Mapping[str, Callable[[Column, Column], Column]] = {
 }
 """Functions that return the minutes since the last relevant unload, by alternative of `grace-of`.
 
-Either only unloads of the bundle are relevant, or also unloads of bundles that contained its
+Relevant are unloads of the bundle or, under one alternative, also of bundles that contained its
 topics.
 """
 
 
 def brokers_of(cases: DataFrame, chosen: PlanBasis) -> DataFrame:
-    """Return the brokers of all cases with their bundles, in the columns that `shedding` lists."""
+    """Return the brokers of all cases with their bundles, as rows of `shedding`."""
     observed = F.exists(F.map_values("brokers"), lambda one: F.size(one["usageHistory"]) > 0)
     recent = F.size(F.map_keys("recentlyUnloaded")) > 0
     counting = F.col("past").isNotNull().alias("counting")
@@ -85,7 +85,7 @@ def _strategy_column(*, transfers: bool) -> Column:
 
 
 def _owned_structs(report: Column, chosen: PlanBasis) -> Column:
-    """Return the bundles that a broker owns as an array of structs."""
+    """Return an array of structs: the bundles that a broker owns."""
     frame = shapes.SHEDDING_AVERAGE[chosen.readings["shed-window"]]
     moved = MINUTES_SINCE_UNLOAD[chosen.readings["grace-of"]]
     found = F.transform(
@@ -111,7 +111,9 @@ def _owned_structs(report: Column, chosen: PlanBasis) -> Column:
 
 
 def _restrictions(bundle: Column, chosen: PlanBasis) -> tuple[Column, Column]:
-    """Return whether a bundle must stay, and the brokers that may take it; null for all brokers."""
+    """Return two columns: whether a bundle must stay, and the brokers that may take it (null for
+    all).
+    """
     space = namespace_of(bundle["bundle"])
     kept = shedding.in_grace_period(bundle["moved"], chosen.readings) | policies.must_stay(space)
     return kept.alias("kept"), policies.permitted_targets(space).alias("targets")
@@ -149,7 +151,7 @@ def select(cases: DataFrame, chosen: PlanBasis) -> DataFrame:
 
 
 def _destination(chosen: PlanBasis, known: Sequence[str]) -> Column:
-    """Return the destination of a bundle that AvgShedder sheds and places. [PLANNED-01]"""
+    """Return the destination of a bundle that AvgShedder both sheds and places. [PLANNED-01]"""
     if average.NAME not in known:
         return F.lit(None).cast("string")
     both = (F.col("strategy") == average.NAME) & (F.col(f"settings.{PLACEMENT}") == average.NAME)
@@ -186,7 +188,7 @@ NEEDED_SETTINGS: Mapping[str, tuple[str, ...]] = {
 
 
 def _depends_on_movable(chosen: PlanBasis, known: Sequence[str]) -> Column:
-    """True for rows of `shedding` whose decision depends on which bundles of a broker can move."""
+    """True for brokers whose decision depends on which of their bundles can move."""
     if shedding.ALWAYS_SHEDDING[chosen.readings["overload-scope"]]:
         return F.lit(True)
     level, idle = F.col("thresholdshedder"), F.col(f"settings.{threshold.LOWER_BOUNDARY}")
@@ -204,9 +206,9 @@ def _depends_on_movable(chosen: PlanBasis, known: Sequence[str]) -> Column:
 
 
 def _missing_settings(chosen: PlanBasis) -> Column:
-    """Return text that names the settings that the answer depends on but that have no value.
+    """Return text with the names of settings that the answer depends on but that have no value.
 
-    The text is null if all of these settings have values.
+    Null if all of them have values.
     """
     settings, strategy = F.col("settings"), F.col("strategy")
     observed = (strategy == "ThresholdShedder") & F.col("asked.observed")

@@ -22,15 +22,14 @@ COUNTED_NAMESPACES: Mapping[str, Callable[[Column], Column]] = {
     "all": lambda rivals: rivals,
     "candidates": lambda rivals: F.when(F.col("candidate"), rivals),
 }
-"""Functions that return the namespaces counted for a broker's domain, by alternative of
-`domain-counts`.
+"""Functions that return the namespaces of a broker that count for its domain.
 
-[ANTI-01]
+Keys are the alternatives of the reading `domain-counts`. [ANTI-01]
 """
 
 
 def with_best_brokers(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:
-    """Return a row per broker: how many of the group's namespaces it serves, and whether it is
+    """Return a row per broker: the number of the group's namespaces on it, and whether it is
     `best`.
 
     Columns: `cycle`, `broker`, `candidate`, `domain`, `serves`, `domain_serves`, `best_domain`,

@@ -28,7 +28,9 @@ MAX_ARCHIVES = 2
 """Maximum number of archives to keep (190 MB each); the least recently used are removed."""
 
 HEADER_BYTES = 4
-"""Number of bytes that identify an archive; Java writes these bytes last."""
+"""Number of bytes that identify an archive; Java writes them last, so they show that it is
+complete.
+"""
 
 REBUILD_SECONDS = 24 * 60 * 60
 """Seconds after which the build of an archive is repeated if it failed."""
@@ -42,7 +44,7 @@ UNQUOTABLE = '"\\\n'
 
 @dataclass(frozen=True)
 class Archive:
-    """The class archive for Java processes with the same options and jars; the file might not exist
+    """The class archive for Java processes with the same options and jars; its file may not exist
     yet.
     """
 
@@ -50,16 +52,18 @@ class Archive:
 
     @property
     def classes(self) -> Path:
-        """The list of classes for the archive's build; it exists once the build has started."""
+        """The list of classes from which the archive is built; it exists once the build has
+        started.
+        """
         return self.file.with_suffix(".classes")
 
     @property
     def listing(self) -> Path:
-        """The list of loaded classes that Java writes for this process."""
+        """The list of loaded classes that this Java process writes."""
         return self.file.with_suffix(f".{os.getpid()}.listing")
 
     def options(self) -> tuple[str, ...]:
-        """Return the options with which Java uses the archive or records classes for it."""
+        """Return Java's options to use the archive or, if there is none, to record classes."""
         if set(UNQUOTABLE) & set(str(self.file)):
             return ()
         try:
@@ -121,7 +125,7 @@ FIRST_JARS = (
 
 
 def first_jars(jars: Path) -> str:
-    """Return a class path of the jars that Java should search first.
+    """Return a class path: the jars that Java should search first.
 
     Without an archive, Java searches for each class in up to 280 jars, one after the other.
     """
@@ -136,9 +140,7 @@ def archive_of(java_options: Sequence[str], jars: Path) -> Archive:
 
 
 def _environment_key(java_options: Sequence[str], jars: Path) -> str:
-    """Return a key of the inputs that decide which classes a Java process loads: Java, options,
-    jars.
-    """
+    """Return a key of everything that decides which classes Java loads: Java, options, jars."""
     home = os.environ.get("JAVA_HOME")
     program = Path(home, "bin", "java") if home else Path(shutil.which("java") or "java")
     files = [file for file in (program.resolve(), jars) if file.exists()]
@@ -160,12 +162,12 @@ def _is_recent(file: Path) -> bool:
 
 
 def _is_filled(place: str) -> bool:
-    """True if an entry of a class path is a folder that is not empty."""
+    """True if an entry of a class path is a folder with content."""
     return Path(place).is_dir() and any(Path(place).iterdir())
 
 
 def _remove_unused(folder: Path) -> None:
-    """Remove archives of environments that are no longer used, and lists that have no archive.
+    """Remove archives that are no longer used, and lists without an archive.
 
     The list of a removed archive is removed, too, so that the next process that needs the archive
     rebuilds it.

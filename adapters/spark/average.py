@@ -48,7 +48,7 @@ def with_broker_pair(brokers: DataFrame, readings: Mapping[str, str]) -> DataFra
     move.
 
     Fields: the broker's `usage`; `idle` and `busy`, the least and the most used broker, and their
-    difference `apart`; the hits of each threshold, `low` and `high`; `over`, true if there are
+    difference `apart`; `low` and `high`, the hits of each threshold; `over`, true if there are
     enough hits; `most_used`, true in the row of the most used broker; and `need`, the traffic in
     `measure` that may move from the most to the least used broker.
     """
@@ -96,7 +96,9 @@ HELPER_COLUMNS = ("_used", "_idle", "_busy", "_given", "_taken", "_apart")
 
 
 def _hits(columns: list[str], threshold: str, idle: Column, busy: Column) -> Column:
-    """Return the number of consecutive hits of this pair for a threshold, up to this cycle."""
+    """Return the number of consecutive cycles up to this one in which this pair exceeds a
+    threshold.
+    """
     most = F.col("settings")[HITS[threshold][0]]
     before = F.lit(0)
     if "streak" in columns:

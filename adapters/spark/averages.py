@@ -37,13 +37,11 @@ class Timeline:
         return self.of(*more).rowsBetween(Window.unboundedPreceding, Window.currentRow)
 
     def value_before(self, column: str, count: int, *more: str) -> Column:
-        """Return a column's value `count` rows earlier, skipping rows in which it is null."""
+        """Return a column's value `count` rows earlier; rows in which it is null do not count."""
         return self._value_away("lag", column, count, more)
 
     def value_after(self, column: str) -> Column:
-        """Return the column's next value that is not null; this takes a single pass over
-        the rows.
-        """
+        """Return a column's next value that is not null; this reads the rows only once."""
         return self._value_away("lead", column, 1, ())
 
     def _value_away(self, way: str, column: str, count: int, more: Sequence[str]) -> Column:
@@ -55,13 +53,11 @@ class Timeline:
 
 
 SumFunction = Callable[[DataFrame, Timeline, int | str, int | None], tuple[DataFrame, Column]]
-"""Function that adds columns to rows, and returns the rows with a struct of sums over the window of
-each row.
-"""
+"""A function that adds a struct of sums over each row's window; it may add other columns, too."""
 
 
 MAX_EXACT_RATE = 1 << 56
-"""Bound below which a rate is summed as an integer and a fraction; sums of integers are exact.
+"""Rates below this are summed as an integer and a fraction; sums of integers are exact.
 
 A sum of integers can hold 128 rates of this size, or nine thousand of the largest rates that an
 audit accepts.
@@ -90,7 +86,7 @@ def _running_sums(timeline: Timeline) -> Column:
 
 
 def running_sum_of(name: str) -> Column:
-    """Return the sum of a rate over all samples so far, for use in the `of_sums` of `averages`."""
+    """Return the sum of a rate over all samples so far, for `of_sums` of `averages`."""
     whole, rest = F.col(f"_sums.{name}"), F.col(f"_sums.{name}_rest")
     return F.coalesce(whole.cast("double") + rest, constant_double(0))
 
@@ -98,7 +94,7 @@ def running_sum_of(name: str) -> Column:
 def _sliding_sums(
     rows: DataFrame, timeline: Timeline, window: int | str, _most: int | None
 ) -> tuple[DataFrame, Column]:
-    """Return the rows, and the sums over the samples in each row's window."""
+    """Return the rows with the sums over the samples in each row's window."""
     left = f"_left_{window}"
     if isinstance(window, str):
         rows = rows.withColumn("_phase", F.pmod(SAMPLE_NUMBER, window))
@@ -113,17 +109,17 @@ def _sliding_sums(
 
 
 FADED_WINDOWS = 200
-"""Number of windows after which the weight of a sample is too small for a double."""
+"""Number of windows after which a sample's weight is too small for a double."""
 
 
 def _fading_sums(
     rows: DataFrame, timeline: Timeline, window: int | str, most: int | None
 ) -> tuple[DataFrame, Column]:
-    """Return the rows, and the sums that give the fading average if divided by `numSamples`.
+    """Return the rows with sums that, divided by `numSamples`, are the fading average.
 
     After the first `window` samples, each new sample replaces a share of the average. The weights
-    of samples are therefore powers of the share that is kept. They are summed in blocks, because
-    the weights of a long series differ by more than a double can hold; a short series is a single
+    of samples are therefore powers of the remaining share. They are summed in blocks, because the
+    weights of a long series differ by more than a double can hold; a short series is a single
     block.
     """
     size = F.lit(window) if isinstance(window, int) else F.col(window)
@@ -152,7 +148,7 @@ def _is_short(window: int | str, most: int | None) -> bool:
 
 
 def _place_in_block(window: int | str, most: int | None) -> Column:
-    """Return a row's position in its block; the first `window` samples have the same position."""
+    """Return a row's position in its block; the first `window` samples share a position."""
     size = F.lit(window) if isinstance(window, int) else F.col(window)
     turn = F.greatest(SAMPLE_NUMBER, size)
     return turn if _is_short(window, most) else F.pmod(turn, size * FADED_WINDOWS)
@@ -169,7 +165,8 @@ def _scaled_sums(place: Column, window: int | str, so_far: WindowSpec) -> Column
 
 
 def _sum_in_blocks(rows: DataFrame, timeline: Timeline, window: int | str) -> DataFrame:
-    """Add the running sums within each block and, to all its rows, the totals of the block before.
+    """Add running sums within each block, and the totals of the previous block to all rows of a
+    block.
 
     Rows are in the order of blocks and time, so they are sorted only once.
     """
@@ -209,11 +206,11 @@ def averages(
 ) -> DataFrame:
     """Return rows with the averages over the samples up to each observation. [DATA-01 … 07]
 
-    Rows are samples and observations. `keys` identify a bundle, `order` is the time order, and
-    `RATE_FIELDS` are the sample; they are null in an observation. `frames` maps the name of each
-    average to its number of samples, or to the column with that number. The average is added under
-    its name, as a struct of `RATE_FIELDS` and `numSamples`. Only the averages of observations are
-    meaningful.
+    Rows are samples and observations. `keys` identify a bundle, and `order` is the time order.
+    `RATE_FIELDS` are the values of a sample; they are null in an observation. `frames` maps the
+    name of each average to its number of samples, or to the column with that number. The average is
+    added under its name, as a struct of `RATE_FIELDS` and `numSamples`. Only the averages of
+    observations are meaningful.
 
     Further window columns cost little here: those in `beside` use the given columns, and those in
     `of_sums` may also use `SAMPLE_NUMBER` and `running_sum_of`. `others` are further alternatives

@@ -1,4 +1,4 @@
-"""Runs work in background threads."""
+"""Work in background threads."""
 
 from __future__ import annotations
 
@@ -38,8 +38,7 @@ def run_within(seconds: float, work: Callable[[], Made]) -> Made:
 
 
 def collect_garbage(generation: int = 2) -> None:
-    """Collect Python's garbage, so that Java can free the objects to which only this garbage
-    refers.
+    """Collect Python's garbage, so that Java can free objects to which only this garbage refers.
 
     A background thread does this, because it runs thousands of finalizers: an interrupt that
     reaches a finalizer in the main thread is ignored. With generation 1, objects that survived an

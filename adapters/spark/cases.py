@@ -25,8 +25,8 @@ class PlanBasis:
 class SparkOperation:
     """How Spark answers an operation: the schema of its cases, and the plan of its job.
 
-    The plan takes the fields of `shape`, and `cycle`, the number of the case. It returns one row
-    per case, with `cycle` and `answer`, which is a struct or JSON text.
+    The plan gets the fields of `shape`, and `cycle`, the number of the case. It returns one row per
+    case, with `cycle` and `answer`, which is a struct or JSON text.
     """
 
     shape: str
@@ -34,7 +34,8 @@ class SparkOperation:
     settings: tuple[str, ...] = ()
     """Settings that the answer depends on.
 
-    The plan gets them with their types in the struct `settings`, and as text in the map `given`.
+    The plan gets them twice: with their types in the struct `settings`, and as text in the map
+    `given`.
     """
 
 
@@ -60,7 +61,9 @@ def json_answer(**fields: Column) -> Column:
 
 
 def declined_answer(kind: str, why: Column) -> Column:
-    """Return the answer `refused`, `unsupported` or `failed` as JSON; null without a reason."""
+    """Return the answer `refused`, `unsupported` or `failed` with its reason as JSON; null without
+    a reason.
+    """
     return F.when(why.isNotNull(), json_answer(**{kind: why}))
 
 

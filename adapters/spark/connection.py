@@ -1,4 +1,4 @@
-"""The Spark engine as an adapter; a job answers thousands of cases."""
+"""The Spark engine as an adapter; one job answers thousands of cases."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ BATCH = 20_000
 """Number of cases in a batch; a batch is one job unless its cases are too large."""
 
 MAX_JOB_CHARACTERS = 1 << 26
-"""Maximum number of characters of JSON in a job. Executors get them in several messages."""
+"""Maximum number of characters of JSON in a job, sent to executors in several messages."""
 
 FIRST_JOB_SECONDS = 60.0
 """Extra seconds for an operation's first job, which loads and compiles classes."""
@@ -36,14 +36,12 @@ MAX_HELD_CHARACTERS = 160_000_000
 """Number of characters of JSON after which memory is freed.
 
 Java keeps the cases of a job until Python has collected the objects that refer to the job's plan.
-Without help, Python collects them only after hours. The number is larger than that of a default
-run, because a collection stops all threads for seconds while the cases of a run exist.
+Python itself collects them only after hours. The number is above that of a default run, because a
+collection stops all threads for seconds while the cases of a run exist.
 """
 
 MAX_JOBS = 2
-"""Number of jobs that run at a time: one core plans a job while the other runs tasks of another
-job.
-"""
+"""Number of jobs at a time: one core plans a job while the other runs tasks of another job."""
 
 
 STRATEGIES = ("OverloadShedder", "ThresholdShedder", "UniformLoadShedder")
@@ -51,7 +49,7 @@ STRATEGIES = ("OverloadShedder", "ThresholdShedder", "UniformLoadShedder")
 
 
 class SparkConnection(Connection):
-    """Connection whose batches are answered by jobs of the only Spark of this process."""
+    """Connection that answers batches by jobs of the only Spark session of this process."""
 
     def __init__(
         self, target: str, name: str, profile: str, readings: Mapping[str, str], limits: Limits
@@ -86,16 +84,16 @@ class SparkConnection(Connection):
 
     @property
     def closed(self) -> bool:
-        """True if the engine can no longer be asked."""
+        """True if the engine no longer answers questions."""
         return self._starting is None
 
     @property
     def concurrency(self) -> int:
-        """Number of threads that may ask the engine at a time; each has a job of its own."""
+        """Number of threads that may ask the engine at a time, each by its own job."""
         return MAX_JOBS
 
     def remarks(self) -> list[str]:
-        """Return lines with the number of jobs, and the number of cases answered per operation."""
+        """Return lines with the numbers of jobs and of answered cases per operation."""
         if not self._jobs or self._starting is None:
             return []
         jobs, cases = self._jobs.total(), self._cases.total()
@@ -139,9 +137,9 @@ class SparkConnection(Connection):
         return [found[number] for number in range(len(texts))]
 
     def _count(self, operation: str, texts: Sequence[str]) -> None:
-        """Count a job and its cases.
+        """Count a job and its cases, and free memory once it holds too many texts.
 
-        Once the texts since the last release of memory exceed `MAX_HELD_CHARACTERS`, free memory.
+        That is, once the texts since the last release of memory exceed `MAX_HELD_CHARACTERS`.
         """
         with self._lock:
             self._jobs[operation] += 1
@@ -207,7 +205,9 @@ def _table(texts: Sequence[str]) -> Table:
 
 
 def job_portions(texts: Iterator[str]) -> Iterator[list[str]]:
-    """Yield lists of texts, in order: at most `MAX_JOB_CHARACTERS` each; a longer text alone."""
+    """Yield the texts, in order, in lists of at most `MAX_JOB_CHARACTERS` each; a longer text is
+    alone.
+    """
     together: list[str] = []
     length = 0
     for text in texts:

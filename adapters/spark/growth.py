@@ -43,7 +43,7 @@ LIMITED_QUANTITY: Mapping[str, Callable[[Column], Column]] = {
     MAX_MESSAGES: lambda rates: rates["messages"],
     MAX_MEGABYTES: lambda rates: rates["bytes"],
 }
-"""Functions that return the quantity to compare with a limit, by limit. [SPLIT-01 … 04]"""
+"""Functions that return the quantity to which a limit applies, by limit. [SPLIT-01 … 04]"""
 
 
 def with_split_columns(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:

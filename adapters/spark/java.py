@@ -45,9 +45,9 @@ Text is converted to lower case without ICU's tables, which take most of a secon
 """
 
 UNTRACED_COLUMNS: Mapping[str, str] = {"spark.python.sql.dataFrameDebugging.enabled": "false"}
-"""Setting that stops PySpark from recording the line of Python that creates a column.
+"""Setting that stops PySpark from recording which line of Python creates a column.
 
-Recording takes half of the time to create one. The setting works only when Spark starts.
+Recording takes half of the time of creating a column. The setting works only when Spark starts.
 """
 
 UNCHECKED_PLANS: Mapping[str, str] = {
@@ -76,13 +76,13 @@ JAVA_OPTIONS = (
 One such thread takes a tenth less CPU time. Compiled code gets as much memory as with two
 compilers: with one, the default is 48 MB, which is full after some 80 s, and all further code is
 interpreted. In a run of a minute, all jobs together take 60 % of the CPU time that they take with
-Java's second compiler. Methods above 8000 bytes are compiled, too: some that Spark generates are so
-large, and all rows of a table pass through them.
+Java's second compiler. Methods above 8000 bytes are compiled, too: some that Spark generates are
+that large, and all rows of a table pass through them.
 
 Young objects get 400 MB, since the objects of a plan are large and most live briefly. Measured on a
 small audit: garbage collection takes 2 s of CPU time instead of 7.
 
-Classes and their names get from the start the memory that Spark's classes need: otherwise Java
+Classes and their names get all the memory that Spark's classes need from the start: otherwise Java
 collects all garbage whenever it needs more. Measured on a small audit: these two options save 1.5
 of 30 s of CPU time.
 """
@@ -101,13 +101,11 @@ LOCAL_SETTINGS: Mapping[str, str] = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
 }
-"""Settings of a session whose tasks run in the Java process itself; no other machine can
-reach it.
-"""
+"""Settings of a session whose tasks run in the Java process, out of reach of other machines."""
 
 
 class Log:
-    """The standard output and standard error of the Java process; stored, not shown."""
+    """The output of the Java process, to standard output and standard error; stored, not shown."""
 
     def __init__(self) -> None:
         self.file: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  as long as Java lives
@@ -145,7 +143,7 @@ class JavaProcess:
     def launch(
         self, master: str, more: Mapping[str, str], modules: Sequence[str] = ("pyspark.sql",)
     ) -> Future[Any]:
-        """Start the process unless it runs, and import Python modules meanwhile.
+        """Start the process unless it is running, and import Python modules meanwhile.
 
         Return a future of PySpark's gateway to the process, or of the error that prevented the
         start.
@@ -210,7 +208,7 @@ class JavaProcess:
 
 
 def _first_class_path(jars: Path) -> Mapping[str, str]:
-    """Return the setting for the jars that Java searches first; empty if a user may have set it."""
+    """Return the setting for the jars that Java searches first; empty if a user may set it."""
     configured = "SPARK_CONF_DIR" in os.environ or jars.with_name("conf").exists()
     return {} if configured else {CLASS_PATH: first_jars(jars)}
 
@@ -242,7 +240,8 @@ JAVA = JavaProcess()
 
 @contextmanager
 def _interrupts_kept() -> Iterator[None]:
-    """Keep this process's handler of interrupts, and suppress Py4J's logs about interrupts.
+    """Keep this process's interrupt handler in the block, and suppress Py4J's logs about
+    interrupts.
 
     PySpark's own handler calls Java in the middle of another call; Py4J then prints tracebacks.
     """
@@ -259,5 +258,5 @@ def _interrupts_kept() -> Iterator[None]:
 
 
 def _not_of_py4j(record: logging.LogRecord) -> bool:
-    """True if a log record is not from Py4J, which raises the errors that it logs."""
+    """True if a log record is not from Py4J, which both logs and raises its errors."""
     return "py4j" not in Path(record.pathname).parts

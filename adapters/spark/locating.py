@@ -1,4 +1,4 @@
-"""Locates topics in bundles, as columns of one row per namespace. [BUNDLE-04 … 13]"""
+"""Bundles of topics, as columns of one row per namespace. [BUNDLE-04 … 13]"""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ HASHED_NAME: Mapping[str, Callable[[Column], Column]] = {
     "hashed": lambda topic: topic,
     "spread": lambda topic: F.regexp_replace(topic, PARTITION, ""),
 }
-"""Functions that return the name whose hash locates a topic, by alternative of `partitions`.
+"""Functions that return the name whose hash decides a topic's bundle, by alternative of
+`partitions`.
 
 [BUNDLE-07, BUNDLE-08]
 """
@@ -25,7 +26,7 @@ PARTITION_OFFSET: Mapping[str, Callable[[Column], Column]] = {
         F.regexp_extract(topic, PARTITION, 1).try_cast("bigint"), F.lit(0).cast("bigint")
     ),
 }
-"""Functions that return the number of bundles from partition 0 of a topic to another partition.
+"""Functions that return how many bundles a partition's bundle is after that of partition 0.
 
 Keys are the alternatives of the reading `partitions`. [BUNDLE-08]
 """
@@ -35,10 +36,11 @@ SEARCH_STEPS = tuple(1 << power for power in range(30, -1, -1))
 
 
 def bundles_of_topics(boundaries: Column, topics: Column, partitions: str) -> Column:
-    """Return the bundle range of each topic, in order; `partitions` is the reading's alternative.
+    """Return the bundle range of each topic, in order.
 
-    `boundaries` ascend from 0x00000000 to 0xffffffff. Each step is a transformation of its own,
-    because Spark evaluates an expression inside a lambda each time it occurs.
+    `boundaries` ascend from 0x00000000 to 0xffffffff; `partitions` is the alternative of that
+    reading. Each step is a separate transformation, because Spark evaluates an expression inside a
+    lambda each time it occurs.
     """
 
     def sought(topic: Column) -> Column:

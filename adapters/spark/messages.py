@@ -1,4 +1,4 @@
-"""Reduces the number of messages to Spark's Java process; PySpark sends several for each column.
+"""Fewer messages to Spark's Java process; PySpark sends several for each column.
 
 The findings of a small audit take 5,900 messages instead of 16,400. Of the 16,400, 7,200 freed
 objects, 2,800 filled lists one element at a time, and 1,600 looked up names already known.
@@ -14,27 +14,27 @@ REMEMBERED_NAMES = (
     *("org.apache.spark.sql.functions", "org.apache.spark.sql.expressions.Window"),
     *("functions", "PythonUtils", "PythonSQLUtils"),
 )
-"""Names by which PySpark looks up Java's functions, with two messages before each call.
+"""Java names that PySpark looks up with two messages before each call.
 
 Java looks for some of these names in several packages, and for each package in 250 archives.
 """
 
 CONSTANT_FUNCTIONS = ("col", "lit")
-"""Functions whose columns are immutable and equal for equal arguments."""
+"""Functions that return immutable columns, equal for equal arguments."""
 
 PLAIN_TYPES = (str, bool, int, float)
 
 MAX_REMEMBERED = 4_000
-"""Maximum number of remembered results of a function."""
+"""Maximum number of cached results of a function."""
 
 MAX_SHORT_LIST = 10
-"""Maximum length of a list that Java creates in a single call."""
+"""Maximum length of a list that is sent to Java in a single message."""
 
 
 class RememberedMembers:
-    """A Java class each of whose members is looked up only once.
+    """A Java class that looks up each of its members only once.
 
-    The columns that `CONSTANT_FUNCTIONS` return are remembered, too.
+    The columns that `CONSTANT_FUNCTIONS` return are cached, too.
     """
 
     def __init__(self, of: Any) -> None:
@@ -68,7 +68,7 @@ def remember_results(function: Callable[..., Any]) -> Callable[..., Any]:
 def in_one_message(
     to_seq: Callable[[Any], Any], list_of: Callable[..., Any]
 ) -> Callable[[Iterable[Any]], Any]:
-    """Return a function like `to_seq` that creates a short list with a single message."""
+    """Return a function like `to_seq` that sends a short list in a single message."""
 
     def converted(elements: Iterable[Any]) -> Any:
         given = list(elements)
@@ -85,9 +85,7 @@ def remember_members(jvm: Any) -> None:
 
 
 def save_messages(jvm: Any) -> None:
-    """Make PySpark look up each Java function only once, and use a single message to create a
-    short list.
-    """
+    """Make PySpark look up Java functions only once, and send short lists in single messages."""
     remember_members(jvm)
     jvm.PythonUtils.toSeq = in_one_message(jvm.PythonUtils.toSeq, jvm.java.util.List.of)
 

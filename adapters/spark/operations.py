@@ -1,4 +1,4 @@
-"""The operations that Spark answers, by ID."""
+"""The operations that Spark answers, by their ID."""
 
 from __future__ import annotations
 

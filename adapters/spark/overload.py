@@ -32,8 +32,9 @@ SHEDS_BY_AMOUNT: Mapping[str, Callable[[Column, Column, Column], Column]] = {
     "one": lambda rank, _above, _need: rank == 1,
     "every": lambda rank, _above, _need: rank > 0,
 }
-"""Functions that are true if a bundle is shed, by alternative of `overload-amount`. [OVERLOAD-02,
-03, 05, 06, 13]
+"""Conditions under which a bundle is shed, by alternative of `overload-amount`.
+
+[OVERLOAD-02, 03, 05, 06, 13]
 """
 
 
@@ -43,7 +44,7 @@ def need_of(used: Column, threshold: Column, weight: Column) -> Column:
 
 
 def overload_levels(brokers: DataFrame, readings: Mapping[str, str]) -> DataFrame:
-    """Add the column `overloadshedder`, the struct that `level_struct` returns, to each broker."""
+    """Add to each broker the column `overloadshedder`, a struct made by `level_struct`."""
     return brokers.withColumn("overloadshedder", level_struct(readings))
 
 

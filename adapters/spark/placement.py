@@ -33,8 +33,7 @@ TOO_BUSY: Mapping[str, Callable[[Column, Column], Column]] = {
     "eligible": operator.gt,
     "excluded": operator.ge,
 }
-"""Comparisons that are true if a usage is too high, by alternative of `placement-at-threshold`.
-
+"""Conditions under which a usage is too high, by alternative of `placement-at-threshold`.
 [PLACE-04]
 """
 
@@ -43,10 +42,9 @@ SCORE_FUNCTIONS: Mapping[str, Callable[[Column, Column, Column], Column]] = {
     "plain": lambda rate, _distance, _added: rate,
     "weighted-with-bundle": lambda rate, distance, added: F.try_divide(rate + added, distance),
 }
-"""Functions that return a broker's score, by alternative of `placement-score`; a score that depends
-on the distance to the threshold is null if the distance is 0.
+"""Functions that return a broker's score, by alternative of `placement-score`. [PLACE-02]
 
-[PLACE-02]
+A score that depends on the distance to the threshold is null if this distance is 0.
 """
 
 
@@ -99,7 +97,7 @@ def candidates_by_plan(candidates: Column, overloaded: Column, plan: Column) -> 
 
 
 def first_choice(best: Column, by_chance: Column, turn: Column) -> Column:
-    """Return the first broker of `best` or, if the choice is random, the broker whose turn it is.
+    """Return the first broker of `best` or, if the choice is random, the one whose turn it is.
 
     `turn` is the number of the question, so repeating a question gives the next broker. [PLACE-05]
     """

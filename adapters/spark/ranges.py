@@ -52,7 +52,8 @@ def namespace_of(bundle: Column) -> Column:
 
 
 def covers(whole: Column, part: Column) -> Column:
-    """True if the bundle `whole` contains the bundle `part`: same namespace, and a range within it.
+    """True if the bundle `whole` contains the bundle `part`: same namespace, range within its
+    range.
 
     Boundaries are compared as text.
     """

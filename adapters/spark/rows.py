@@ -1,5 +1,4 @@
-"""Answers `shed.cycles`: the n-th job computes the n-th cycle of all cases, from earlier results.
-
+"""Answers to `shed.cycles`: job n computes cycle n of all cases, from the results of earlier jobs.
 [SHED]
 """
 
@@ -24,7 +23,7 @@ Ask = Callable[[str, Sequence[JSON]], list[JSON]]
 
 
 def answers(rows: Sequence[JSON], ask: Ask) -> list[JSON]:
-    """Return one answer per case; the n-th job computes cycle n of all cases that have n cycles."""
+    """Return one answer per case; job n computes cycle n of all cases that have as many cycles."""
     found: list[list[JSON]] = [[] for _ in rows]
     declined: dict[int, JSON] = {}
     seen = _usages_by_cycle(rows, ask)
@@ -49,7 +48,7 @@ def answers(rows: Sequence[JSON], ask: Ask) -> list[JSON]:
 
 
 def _usages_by_cycle(rows: Sequence[JSON], ask: Ask) -> list[list[dict[str, float]]]:
-    """Return, for each case, each broker's weighted usage in each cycle.
+    """Return, for each case and each of its cycles, the weighted usage of each broker.
 
     A cycle has no usages if the strategy does not need them or a weight is unknown.
     """
@@ -71,9 +70,7 @@ def _usages_by_cycle(rows: Sequence[JSON], ask: Ask) -> list[list[dict[str, floa
 def _cycle_as_case(
     row: JSON, place: int, before: Sequence[JSON], seen: Sequence[dict[str, float]]
 ) -> dict[str, Any]:
-    """Return a cycle as a separate case, with the earlier usage of its brokers and the earlier
-    unloads.
-    """
+    """Return a cycle as a separate case, with what the earlier cycles left: usages and unloads."""
     cycle = row["cycles"][place]
     histories = {
         name: [usage[name] for usage in seen[:place] if name in usage] for name in cycle["brokers"]
@@ -133,8 +130,8 @@ def _seconds_since_unloads(cycles: Sequence[JSON], before: Sequence[JSON]) -> di
 def _unloaded_bundles(
     cycles: Sequence[JSON], answered: Sequence[JSON]
 ) -> Iterator[tuple[str, float]]:
-    """Yield each bundle unloaded in or before these cycles, with the minutes from its unload to the
-    last of these cycles.
+    """Yield each bundle unloaded in or before these cycles, and how many minutes before the last
+    cycle.
     """
     for place, cycle in enumerate(cycles):
         passed = sum(one["minutes"] for one in cycles[place + 1 :])

@@ -29,7 +29,7 @@ from pulsar_conformance.adapters.spark.java import (
 )
 
 SUBMITTED_TARGET = "submitted"
-"""Target of a process started by `spark-submit`, which chooses the Spark and its settings."""
+"""Target of a process started by `spark-submit`, which selects Spark and its settings."""
 
 CONNECT_PORT = 15002
 """Default port of a Spark Connect server."""
@@ -38,18 +38,16 @@ CONNECT_SECONDS = 5.0
 """Seconds within which a Spark Connect server must accept a connection."""
 
 END_SECONDS = 10.0
-"""Maximum seconds to wait for the end of a session."""
+"""Maximum time in seconds to wait for the end of a session."""
 
 COMPILED_FROM = 250
-"""Minimum number of cases for which compiled plans take less CPU time than interpreted plans.
+"""Number of cases from which on compiled plans take less CPU time than interpreted ones.
 
 Measured on a run with 24 jobs, 13 of which have fewer cases: 43 s of Java's CPU time instead of 50.
 """
 
 Session = Any
-"""A `pyspark.sql.SparkSession`, classic or of Spark Connect; only the API that both have is
-used.
-"""
+"""A `pyspark.sql.SparkSession`, classic or of Spark Connect, limited to the API of both."""
 
 
 @dataclass
@@ -65,7 +63,7 @@ class Spark:
     _turn: threading.Lock = field(default_factory=threading.Lock)
 
     def session_for(self, cases: int) -> Session:
-        """Return the session that answers this number of cases with the least CPU time.
+        """Return the session that answers this number of cases in the least CPU time.
 
         A small number of cases is answered by interpreted plans, since compiling takes longer.
         Plans of a Spark Connect server are always compiled.
@@ -92,9 +90,7 @@ class Spark:
                 run_within(END_SECONDS, one.interruptAll)
 
     def defer_freeing(self) -> None:
-        """Defer freeing Java objects until a user releases this session, or until another session
-        starts.
-        """
+        """Defer freeing Java objects until a user releases this session or another one starts."""
         if self.log is not None:
             JAVA.defer_freeing()
 
@@ -106,11 +102,11 @@ class Spark:
 
 @dataclass
 class _Process:
-    """The Spark that all users in this process share."""
+    """The Spark session that all users in this process share."""
 
     running: Spark | None = None
     ending: Future[None] | None = None
-    """The end of the previous session, which is stopped in the background."""
+    """The end of the previous session, which a background thread stops."""
 
     turn: threading.Lock = field(default_factory=threading.Lock)
 
@@ -165,14 +161,14 @@ def _share_running(
 
 
 def _check_ended(adapter: str) -> None:
-    """Wait until the previous Spark has stopped; a new session could otherwise reuse it."""
+    """Wait until the previous Spark session has stopped, so that a new one does not reuse it."""
     if _PROCESS.ending is not None and wait([_PROCESS.ending], END_SECONDS).not_done:
         problem = f"the previous Spark of this process did not stop within {END_SECONDS:g} s"
         raise AdapterError("start", problem, "use another process", "", adapter)
 
 
 def acquire_in_background(target: str, adapter: str) -> Future[Spark]:
-    """Return a future of the Spark at a target, and start Java in the background if it is needed.
+    """Return a future of the Spark at a target, and start Java in the background if needed.
 
     Starting takes seconds, in which cases can be drawn. If it is already known that Spark cannot be
     used, this function itself raises AdapterError.
@@ -190,7 +186,7 @@ def acquire_in_background(target: str, adapter: str) -> Future[Spark]:
 def start_java(target: str, adapter: str, options: Mapping[str, str]) -> None:
     """Start the Java process that `acquire` will need, if any, in the background.
 
-    Modules can be imported in the seconds that this takes. Errors: the same as for `acquire`.
+    Modules can be imported during the seconds that this takes. Errors: those of `acquire`.
     """
     check_target(target, adapter)
     if target != SUBMITTED_TARGET and not _is_remote(target) and _PROCESS.running is None:
@@ -199,10 +195,9 @@ def start_java(target: str, adapter: str, options: Mapping[str, str]) -> None:
 
 
 def separate_session(session: Session) -> Session | None:
-    """Return another session of the same Spark; its settings can be changed separately.
+    """Return another session of the same Spark, with settings of its own.
 
-    Return None on a Spark Connect server, which keeps the new session after the first one has
-    ended.
+    None on a Spark Connect server, which keeps the new session after the first one has ended.
     """
     from pyspark.sql.utils import is_remote
 
@@ -214,7 +209,7 @@ def separate_session(session: Session) -> Session | None:
 
 
 def release(spark: Spark, *, idle: bool = False) -> None:
-    """Release a Spark that `acquire` returned; its last user stops it.
+    """Release a Spark from `acquire`; its last user stops it.
 
     If the session is `idle` and belongs to the suite's own Java process, do not wait for its end.
     """
@@ -232,7 +227,7 @@ def release(spark: Spark, *, idle: bool = False) -> None:
 
 
 def release_started(starting: Future[Spark], *, idle: bool = False) -> None:
-    """Release the Spark of `acquire_in_background`, if it did start."""
+    """Release the Spark from `acquire_in_background`, if it started."""
     if starting.exception() is None:
         release(starting.result(), idle=idle)
 
@@ -252,7 +247,7 @@ def spark_acquired(
 
 
 def _stop(spark: Spark) -> None:
-    """Stop a session; before that, make a call that is allowed to fail.
+    """Stop a session, after a call that is allowed to fail.
 
     If a thread was interrupted during a call to Java, Java closes all its connections. The next
     call may get such a closed connection and fail; the call after it works.
@@ -278,7 +273,7 @@ def _is_remote(target: str) -> bool:
 
 
 def check_installed(target: str, adapter: str) -> None:
-    """Raise `AdapterError` if this machine lacks something that Spark at this target needs."""
+    """Raise `AdapterError` if this machine lacks something that Spark at this target requires."""
     problem = pyspark_problem() if _is_remote(target) else spark_problem()
     if problem:
         asked = adapter.partition(":")[0] == "spark"
@@ -298,7 +293,7 @@ def _start_own(master: str, adapter: str, options: Mapping[str, str]) -> Spark:
 
 
 def _use_submitted(adapter: str, options: Mapping[str, str]) -> Spark:
-    """Return the Spark to which `spark-submit` gave this process."""
+    """Return the Spark of this process, which `spark-submit` started."""
     try:
         from pyspark.sql import SparkSession
 

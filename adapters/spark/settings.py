@@ -1,4 +1,4 @@
-"""The settings that apply, as columns: a case's own, otherwise documented defaults. [CONFIG]"""
+"""The settings in force, as columns: a case's own, otherwise documented defaults. [CONFIG]"""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NUMBER = r"^\s*[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?\s*$"
 
 
 def _parse_number(text: Column) -> Column:
-    """Parse a number; null for text that is not a number, or for a number that is too large."""
+    """Parse a number; null if the text is not a number, or if the number is too large."""
     value = text.try_cast("double")
     return F.when(text.rlike(NUMBER) & (F.abs(value) < F.lit(float("inf"))), value)
 
@@ -37,15 +37,15 @@ SETTING_PARSERS: Mapping[str, Callable[[Column], Column]] = {
 
 
 NO_LIMIT = float("inf")
-"""The number that stands for a limit that is switched off, as the documents describe."""
+"""The number that, as documented, switches a limit off."""
 
 
 def in_force(given: Column, names: Iterable[str], defaults: Mapping[str, Any]) -> Column:
-    """Return a struct of the settings that apply; null for a setting that has neither a value nor a
+    """Return a struct of the settings in force; null for a setting with neither a value nor a
     default.
 
-    A setting that the documents do not describe has its default, or is null: a value given for it
-    has no effect. `given` maps names to values as text.
+    Values given for settings that the documents do not describe have no effect: these settings have
+    their default or are null. `given` maps names to values as text.
     """
     known = specs.load()
     types = {**known.annotated, **known.settings}

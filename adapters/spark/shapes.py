@@ -1,4 +1,4 @@
-"""Pulsar's load data as Spark types, and functions to read them.
+"""Pulsar's load data as Spark types, and functions that read them.
 
 All numbers are doubles, even counts, because JSON may write 3 as 3.0.
 """
@@ -29,7 +29,7 @@ BROKER = (
 SETTINGS = "map<string, string>"
 
 NEVER_MEASURED = 50
-"""Messages and kilobytes per second, each way, that are assumed for a bundle without samples.
+"""Messages and kilobytes per second, in each direction, assumed for a bundle without samples.
 
 [DATA-04, DATA-05]
 """
@@ -47,7 +47,7 @@ def or_zero(number: Column) -> Column:
 
 
 def empty_frame(like: DataFrame, columns: str) -> DataFrame:
-    """Return an empty frame with these columns, in the session of another frame."""
+    """Return an empty frame with these columns, in the session of the frame `like`."""
     none, fields = F.lit(None), StructType.fromDDL(columns)
     return like.where(F.lit(False)).select(*(none.cast(f.dataType).alias(f.name) for f in fields))
 
@@ -58,9 +58,7 @@ def constant_double(value: float) -> Column:
 
 
 def traffic(rates: Column) -> Column:
-    """Return a struct of `messages` and `bytes` per second, each of which is the sum of both
-    directions.
-    """
+    """Return a struct of `messages` and `bytes` per second, both directions added up."""
     return F.struct(
         (or_zero(rates["msgRateIn"]) + or_zero(rates["msgRateOut"])).alias("messages"),
         (or_zero(rates["msgThroughputIn"]) + or_zero(rates["msgThroughputOut"])).alias("bytes"),

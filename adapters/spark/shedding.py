@@ -76,9 +76,10 @@ BROKER = ("cycle", "broker")
 class Strategy:
     """A strategy: how it rates brokers, and which of their bundles it sheds.
 
-    `levels` adds a column to brokers: a struct, under the strategy's name in lower case. `takes` is
-    true for a row of `with_queue_places` whose bundle is shed. `sums` maps the name of a column to
-    the quantity that the column sums along the queue. `settings` are the settings that it reads.
+    `levels` adds a struct about each broker, as a column with the strategy's name in lower case.
+    `takes` is true for a row of `with_queue_places` whose bundle is shed. `sums` maps the name of a
+    column to the quantity that the column sums along the queue. `settings` are the settings that it
+    reads.
     """
 
     settings: tuple[str, ...]
@@ -117,7 +118,7 @@ MARKER_SETTING: Mapping[str, str] = {
     average.NAME: average.LOW,
     transfer.NAME: transfer.TARGET_DEVIATION,
 }
-"""For each strategy that only some documents describe, a setting that is listed only there."""
+"""For each strategy that not all documents describe: a setting that only its documents list."""
 
 
 def documented_strategies(defaults: Mapping[str, object]) -> tuple[str, ...]:
@@ -129,7 +130,7 @@ ALWAYS_SHEDDING: Mapping[str, tuple[str, ...]] = {
     "overload-shedder": (),
     "all": ("OverloadShedder",),
 }
-"""Strategies that also shed if another strategy is set, by alternative of `overload-scope`.
+"""Strategies that shed even if another strategy is set, by alternative of `overload-scope`.
 [SHED-08]
 
 Under TransferShedder, none of them sheds.
@@ -165,7 +166,7 @@ def decision_rows(
 def decisions_of_owners(
     brokers: DataFrame, readings: Readings, strategies: Iterable[str] = tuple(STRATEGIES)
 ) -> DataFrame:
-    """Return `decision_rows` without a join, for brokers that have their bundles in `owns`."""
+    """Return `decision_rows` for brokers that have their bundles in `owns`, without a join."""
     planned = strategies_that_shed(strategies, readings)
     parts = F.transform(
         "owns",
@@ -189,7 +190,7 @@ def strategies_that_shed(strategies: Iterable[str], readings: Readings) -> tuple
 
 
 def _with_levels(brokers: DataFrame, readings: Readings, planned: Iterable[str]) -> DataFrame:
-    """Add a struct of levels for each strategy, then drop the columns that only the levels need."""
+    """Add a struct of levels for each strategy; drop the columns that only the levels need."""
     for name in planned:
         brokers = STRATEGIES[name].levels(brokers, readings)
     return brokers.drop(*BROKER_ONLY_COLUMNS)
@@ -232,8 +233,8 @@ def with_counts(brokers: DataFrame, bundles: DataFrame, readings: Readings) -> D
 
 
 def _count_bundles(rows: DataFrame, readings: Readings) -> DataFrame:
-    """Add counts and load to brokers; in `parts`, bundles are grouped by last unload and by whether
-    they are excluded.
+    """Add counts and load to brokers, and `parts`: bundles by last unload and whether they are
+    excluded.
     """
     free = F.filter(
         "parts", lambda one: ~(one["excluded"] | in_grace_period(one["moved"], readings))
@@ -303,9 +304,7 @@ def _excluded_column(bundles: DataFrame, otherwise: Column) -> Column:
 
 
 def with_queue_places(rows: DataFrame, readings: Readings, strategies: Iterable[str]) -> DataFrame:
-    """Add to bundles their positions in the queue of their broker.
-
-    [SHED-02, SHED-04, SHED-07, SHED-17]
+    """Add to bundles their positions in their broker's queue. [SHED-02, SHED-04, SHED-07, SHED-17]
 
     Columns: `traffic` in the measure that the readings choose; `excluded`; `movable`; `place`,
     counted from 1, with movable bundles first, then by decreasing traffic, then by name; `rank`,

@@ -41,10 +41,11 @@ RANGE_MIDDLE: Mapping[str, Callable[[Column, Column], Column]] = {
 
 def cut_between_topics(hashes: Column) -> Column:
     """Return an array with the cut that divides topics most equally; empty if there is none.
+    [SPLIT-11]
 
     The cut is half-way between two topics. If the number of topics is odd, the upper part gets one
     more topic. Topics with equal hashes are not separated. No lambda refers to the sorted array,
-    because Spark would sort it for each element. [SPLIT-11]
+    because Spark would sort it for each element.
     """
     count, in_order = F.size(hashes), F.array_sort(hashes)
     pairs = F.zip_with(
@@ -133,7 +134,8 @@ def cuts(
     """Return an array of the distinct positions inside the bundle at which it is cut, ascending.
 
     `halves` is the alternative of the reading `range-halves`; hashes and positions are arrays of
-    numbers. `by_rates` are the cuts by traffic, for documents that describe them. [SPLIT-10 … 14]
+    numbers. `by_rates` are the cuts by traffic, if the documents describe such cuts. [SPLIT-10 …
+    14]
     """
     asked = F.when(algorithm == RANGE, F.array(RANGE_MIDDLE[halves](lower, upper)))
     asked = asked.when(algorithm == TOPICS, cut_between_topics(hashes))
@@ -179,7 +181,7 @@ def refusal_reason(
     upper: Column,
     algorithms: Sequence[str] = ALGORITHMS,
 ) -> Column:
-    """Return why a split is refused, if this is known before cuts are computed; otherwise null.
+    """Return why a split is refused, as far as known before cuts are computed; otherwise null.
 
     [SPLIT-15, SPLIT-16]
     """

@@ -1,4 +1,4 @@
-"""Runs a Python function on many inputs, each in a Spark task."""
+"""Runs of a Python function on many inputs, each in its own Spark task."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pulsar_conformance.adapters.spark.session import (
 )
 
 MAX_JOBS = 64
-"""Maximum number of jobs that Spark has at a time; each has one task.
+"""Maximum number of Spark jobs at a time; each has one task.
 
 A task takes about a minute; its job adds 20 ms.
 """
@@ -25,7 +25,7 @@ A task takes about a minute; its job adds 20 ms.
 
 @contextmanager
 def start_in_background(place: str) -> Iterator[None]:
-    """Start Spark in the background, for tasks later in the block. Errors: `AdapterError`."""
+    """Start Spark in the background for tasks later in the block. Errors: `AdapterError`."""
     starting = acquire_in_background(place, "--spark")
     try:
         yield
@@ -36,10 +36,10 @@ def start_in_background(place: str) -> Iterator[None]:
 def results_of_tasks(
     place: str, work: Callable[[str], str], inputs: Sequence[str]
 ) -> Iterator[tuple[str, str]]:
-    """Yield each input with its result as soon as the result is known, in any order.
+    """Yield each input with its result, in the order in which results become known.
 
-    Spark repeats the task of an executor that is lost. No more than `MAX_JOBS` results are held at
-    a time. Errors: `AdapterError` if Spark cannot be used or a task keeps failing.
+    Spark repeats the task of an executor that is lost. At most `MAX_JOBS` results are held at a
+    time. Errors: `AdapterError` if Spark cannot be used or a task keeps failing.
     """
 
     with spark_acquired(place, "--spark") as spark, ThreadPoolExecutor(MAX_JOBS) as threads:
@@ -81,7 +81,7 @@ def _frames_of_result(
 
 
 def _result_or_error(work: Callable[[str], str], text: str) -> dict[str, str]:
-    """Return the result of `work`, or its error, which must not make Spark repeat the task."""
+    """Return the result of `work`, or its error, so that Spark does not repeat the task."""
     try:
         return {"text": work(text), "error": ""}
     except Exception as error:

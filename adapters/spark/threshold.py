@@ -43,8 +43,7 @@ TARGET_USAGE: Mapping[str, Callable[[Column], Column]] = {
         average * constant_double(100 - BELOW_AVERAGE) / constant_double(100)
     ),
 }
-"""Functions that return the usage that a broker has after shedding, by alternative of
-`threshold-target`.
+"""Functions that return a broker's usage after shedding, by alternative of `threshold-target`.
 
 [THRESHOLD-03]
 """
@@ -74,10 +73,9 @@ RELIEVES_IDLE: Mapping[str, Callable[[Column, Column, Column], Column]] = {
     "some": lambda place, _above, _need: place == 1,
     "enough": lambda place, above, need: (place == 1) | (above < need),
 }
-"""Functions that are true if a bundle is shed because another broker is idle, by alternative of
-`lower-boundary-amount`.
+"""Conditions under which a bundle is shed because another broker is idle.
 
-[THRESHOLD-13]
+Keys are the alternatives of the reading `lower-boundary-amount`. [THRESHOLD-13]
 """
 
 
@@ -120,7 +118,7 @@ def takes(readings: Mapping[str, str]) -> Column:
 
 
 def with_levels(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:
-    """Add each broker's usage, the average of all, and the limits based on it.
+    """Add each broker's usage, the average of all, and the limits based on the average.
 
     The average is exact if the usages are exact and the number of brokers is a power of two.
     Otherwise it is always rounded in the same way, because brokers are added in the order of their

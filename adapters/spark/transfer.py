@@ -62,8 +62,9 @@ LOAD_SCHEMA = "load double, traffic double"
 MOVES_SCHEMA = "array<struct<source string, target string, amount double, bundles array<string>>>"
 
 MAX_UNDERLOAD_SHARE = 0.5
-"""Share of the mean load below which a broker is underloaded; a small target deviation makes this
-share smaller. [TRANSFER-04]
+"""Share of the mean load below which a broker is underloaded, unless the target deviation is small.
+
+A small target deviation makes this share smaller. [TRANSFER-04]
 """
 
 
@@ -117,7 +118,10 @@ def takes(_readings: Mapping[str, str]) -> Column:
 
 
 def _movable_bundles(settings: Column) -> Column:
-    """Return the reported bundles that may leave a broker, most traffic first. [TRANSFER-17]"""
+    """Return the bundles that may leave a broker, among those that it reports; most traffic first.
+
+    [TRANSFER-17]
+    """
     measured = F.filter("owns", lambda one: one["load"]["measured"] & (one["load"]["bytes"] > 0))
     each = F.transform(
         measured,
@@ -134,8 +138,8 @@ def _plan(loads: Column, settings: Column) -> Column:
     """Return a struct with the decision of a cycle. [TRANSFER-02, -06, -11, -13]
 
     `uneven` is true if the loads meet a condition for unloading, and `skipped` if the cycle must
-    nevertheless not unload anything. `hits` is the number of uneven cycles in a row. `moves` is
-    null if the cycle decides on no moves.
+    nevertheless unload nothing. `hits` is the number of consecutive uneven cycles. `moves` is null
+    if the cycle decides on no moves.
     """
     uneven = finds_imbalance(loads, settings)
     skipped = F.col("_early") | F.coalesce(F.size("without_data") > 0, F.lit(False))
@@ -246,7 +250,7 @@ def _fitting_bundles(source: Column, target: Column) -> Column:
 
 
 def _loads_after(state: Column, source: Column, filled: Column) -> Column:
-    """Return the loads of all brokers after traffic has moved from one broker to another."""
+    """Return the loads of all brokers after traffic has moved from `source` to its target."""
     carried = filled["carried"]
     points = or_zero(F.try_divide(source["load"] * carried, source["traffic"]))
     to = F.size(state["moves"])

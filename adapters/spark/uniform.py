@@ -17,7 +17,7 @@ MIN_UNLOAD: Mapping[str, str] = {
     "messages": "minUnloadMessage",
     "bytes": "minUnloadMessageThroughput",
 }
-"""Setting for the minimum traffic to unload, by its measure. [UNIFORM-06, AVERAGE-06]"""
+"""Setting with the minimum traffic to unload, by its measure. [UNIFORM-06, AVERAGE-06]"""
 
 MAX_UNLOADED_BUNDLES = "maxUnloadBundleNumPerShedding"
 OPTIONAL_SETTINGS = (MAX_SHARE, *MIN_UNLOAD.values(), MAX_UNLOADED_BUNDLES)
@@ -41,7 +41,7 @@ DIFFERENCES_TRIGGER: Mapping[str, Callable[[Column, Column], Column]] = {
     "both": operator.and_,
     "either": operator.or_,
 }
-"""Functions that say whether two differences trigger shedding, by alternative of `uniform-trigger`.
+"""Conditions under which two differences trigger shedding, by alternative of `uniform-trigger`.
 
 [UNIFORM-01, UNIFORM-02]
 """

@@ -52,9 +52,9 @@ def busiest_resource(percent: Column) -> Column:
 
 
 def smoothed_usage(history: Column, present: Column, kept: Column) -> Column:
-    """Return the usage smoothed over earlier usages, which are given oldest first.
+    """Return the usage smoothed over earlier usages, which are given oldest first. [THRESHOLD-07]
 
-    `kept` is the weight of the past, from 0 to 1. [THRESHOLD-07]
+    `kept` is the weight of the past, from 0 to 1.
     """
     later = F.concat(
         F.slice(history, 2, F.greatest(F.size(history) - 1, F.lit(0))), F.array(present)
@@ -64,7 +64,8 @@ def smoothed_usage(history: Column, present: Column, kept: Column) -> Column:
 
 
 def mix_into_smoothed(was: Column, seen: Column, kept: Column) -> Column:
-    """Mix an observation into a smoothed usage; the first observation is taken as it is.
+    """Mix the observation `seen` into the smoothed usage `was`; a first observation is taken as it
+    is.
 
     [THRESHOLD-07]
     """
@@ -72,13 +73,12 @@ def mix_into_smoothed(was: Column, seen: Column, kept: Column) -> Column:
 
 
 def mix_or_null(was: Column, seen: Column, kept: Column) -> Column:
-    """Mix an observation into a smoothed usage; null if one of the three values is unknown."""
+    """Mix an observation into a smoothed usage; null if any of the three values is unknown."""
     return was * kept + seen * (constant_double(1) - kept)
 
 
 def nic_speed(override: Column, reported: Column) -> Column:
-    """Return a network interface's speed in Gbit/s: the override if it is set, else the reported
-    speed.
+    """Return a network interface's speed in Gbit/s: `override` if set, otherwise `reported`.
 
     [USAGE-05 … 07]
     """

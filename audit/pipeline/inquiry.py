@@ -1,7 +1,7 @@
 """The history of one bundle or broker, with the arithmetic of the cycles that decided about it.
 
-The tables are read only for rows about the bundle or broker. The arithmetic is the model's, for the
-case of a cycle; `pulsar-conformance explain` shows it in the same form.
+Only rows about the bundle or broker are read. The arithmetic is the model's for the case of a
+cycle, in the form in which `pulsar-conformance explain` shows it.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ MAX_EVENTS = 20
 """Maximum number of events shown; earlier events are omitted."""
 
 SPLIT, UNLOADED, ASSIGNED, LED = range(4)
-"""Sort keys, by kind, of events that are recorded with the same time."""
+"""Order in which events with the same time are shown, by kind."""
 
 DERIVED_CYCLES = 3
 """Number of cycles whose arithmetic is shown if no time is given."""
@@ -53,8 +53,9 @@ DERIVED_CYCLES = 3
 
 @dataclass(frozen=True)
 class Inquiry:
-    """An inquiry about a bundle, a broker or both. With `at`, later events are left out; with
-    `cluster`, all other clusters are left out.
+    """An inquiry about a bundle, a broker or both.
+
+    With `at`, later events are left out; with `cluster`, all other clusters are left out.
     """
 
     bundle: str | None = None
@@ -67,12 +68,14 @@ class Inquiry:
 
     @property
     def subject(self) -> str:
-        """The bundle and broker that the inquiry is about, as text."""
+        """Names of the bundle and broker that the inquiry is about."""
         both = {"bundle": self.bundle, "broker": self.broker}
         return " of ".join(f"{what} {name}" for what, name in both.items() if name)
 
     def select(self, rows: DataFrame) -> DataFrame:
-        """Return the rows about this bundle and broker, as far as the rows have these columns."""
+        """Return the rows about this bundle and broker; rows without such a column are not filtered
+        by it.
+        """
         if self.bundle is not None and "bundle" in rows.columns:
             rows = rows.where(F.col("bundle") == self.bundle)
         if self.broker is not None and "broker" in rows.columns:
@@ -81,7 +84,7 @@ class Inquiry:
 
 
 def inquiry_lines(tables: Tables, plan: AuditPlan, asked: Inquiry) -> Iterator[str]:
-    """Yield the events, and then the verdicts and the arithmetic of cycles. Errors:
+    """Yield lines on the events, then on the verdicts and the arithmetic of cycles. Errors:
     `AuditError`.
     """
     clusters = _clusters_with_subject(tables, asked)
@@ -203,8 +206,8 @@ def _bundle_suffix(asked: Inquiry) -> Column:
 def _relevant_cycles(tables: Tables, asked: Inquiry, cluster: str) -> list[str]:
     """Return the times of the cycles to show.
 
-    If the inquiry gives a time, only the last cycle up to that time is shown. Otherwise the last
-    cycles with unloads are shown or, if no cycle has unloads, the last cycle.
+    If the inquiry gives a time, only the last cycle up to that time is shown. Otherwise, the last
+    cycles with unloads are shown; if there are none, the last cycle.
     """
     mine = F.col("cluster") == cluster
     known = tables["bundle_averages" if asked.bundle else "broker_usage"].where(mine)
@@ -258,8 +261,7 @@ def _transfer_lines(tables: Tables, asked: Inquiry, cluster: str) -> Iterator[st
 
 
 def _balance_at(contexts: DataFrame, time: str) -> Iterator[str]:
-    """Yield lines about the load data that TransferShedder used at a time; none if there are no
-    data.
+    """Yield lines about the load data that TransferShedder used at a time; none without data.
 
     Load data of the last seconds before that time are ignored, because they may already include the
     effect of the transfer.
@@ -323,12 +325,12 @@ def _arithmetic_lines(
 ) -> Generator[str, None, str]:
     """Yield the derivation of a cycle's case, as far as it concerns the bundle or broker.
 
-    The derivation is for `moment` or, if that is empty, for the recorded time of the cycle. If the
-    cycle is not recorded, or no report of the bundle or broker was known at that time, the
-    derivation is for the latest time at which the cycle may have run, just before its first unload.
-
-    After the last line, return how a release's arithmetic differs from the recorded unloads that
-    `moved` selects; empty if it does not differ, or if the audit does not judge by a release.
+    The derivation is for `moment` or, if that is empty, for the recorded time of the cycle. There
+    are two exceptions: the cycle is not recorded, or no report of the bundle or broker was known at
+    that time. The derivation is then for the latest time at which the cycle may have run, just
+    before its first unload. After the last line, return how a release's arithmetic differs from the
+    recorded unloads that `moved` selects; empty if it does not differ, or if the audit does not
+    judge by a release.
     """
     made = {**tables, "cycles": tables["cycles"].where(this)}
     moments = cycles.cycle_moments(made, plan)
@@ -374,8 +376,8 @@ def _arithmetic_lines(
 
 
 def _documented_cases(tables: Tables, plan: AuditPlan, keys: DataFrame) -> list[dict[str, Any]]:
-    """Return the cases of these moments with usage and averages as the documents define them, not
-    as the release computes them.
+    """Return the cases of these moments with usage and averages as documented, not as in the
+    release.
 
     Empty if the audit does not judge by the documents as well.
     """

@@ -28,7 +28,7 @@ def leader_changes(tables: Tables) -> DataFrame:
 
     `how` is `RESTARTED` if the former leader was elected again. Otherwise it says what became of
     the former leader, such as `ENDED` if it unloaded bundles because of a shutdown at about that
-    time. If the same leader is recorded again, this is a change only if it was elected again.
+    time. A repeated record of the same leader is a change only if it was elected again.
     """
     course = Window.partitionBy("cluster").orderBy("at")
     led = tables["contexts"].where("kind = 'leader'").select("cluster", "at", "broker", "anew")
@@ -56,7 +56,7 @@ def leader_changes(tables: Tables) -> DataFrame:
 
 
 def describe_first(changes: DataFrame) -> DataFrame:
-    """Return `cluster`, `at` (as text) and `told` (a description) of the first changes."""
+    """Return `cluster`, `at` (as text) and `told` (a description) of the earliest changes."""
     words = F.concat(F.col("broker"), F.lit(" "), _change_text())
     at = F.date_format("at", "yyyy-MM-dd'T'HH:mm:ss.SSS'Z'")
     first = changes.orderBy("at", "cluster").limit(MAX_DESCRIBED_CHANGES)
@@ -74,7 +74,9 @@ def _change_text() -> Column:
 
 
 def changes_of_broker(tables: Tables, cluster: str, broker: str | None) -> DataFrame:
-    """Return `at` and `text` of each time at which the broker became leader or was replaced."""
+    """Return `at` and `text` of each time at which the broker became leader or was replaced as
+    leader.
+    """
     mine = leader_changes(tables).where(F.col("cluster") == cluster)
     begins = mine.where(F.col("broker") == broker).select("at", _change_text().alias("text"))
     ends = mine.where((F.col("former") == broker) & (F.col("broker") != broker))

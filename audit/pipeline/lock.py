@@ -22,9 +22,7 @@ POLL = 0.5
 
 @contextmanager
 def hold_lock(output: str, *, wait: bool = False, create: bool = True) -> Iterator[bool]:
-    """Hold the lock of an output within the block.
-
-    Yield False if the output cannot be written, and otherwise True.
+    """Hold the lock of an output within the block; yield False if the output cannot be written.
 
     The lock ends with the process at the latest. An output that is not on a local disk has no lock.
     Pass `create=False` if the output may be remote, so that no local folder is created. Errors:

@@ -1,7 +1,7 @@
 """Marks of complete tables. Each mark is a line of JSON in a folder of its own.
 
-If this process can access the folder, it reads and writes the marks itself. Spark would take as
-long for a single line as for a small table.
+If this process can access the folder, it reads and writes the marks without Spark, which would take
+as long for a single line as for a small table.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ MARK = (
 )
 NO_PATH = "PATH_NOT_FOUND"
 LINE, UNFINISHED = "part-0.json", "_part"
-"""Names of the file to which this process writes a mark: when complete, and until then."""
+"""Names of a mark's file if this process writes it: when complete, and before."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Mark:
         return self.change.since
 
     def as_json(self) -> dict[str, Any]:
-        """Return the mark as the columns of `MARK`, without the name of the table."""
+        """Return the mark as a row of `MARK`, without the name of the table."""
         named = {name: _format_time(time) for name, time in self.change.named.items()}
         own = {name: value for name, value in vars(self).items() if name != "change"}
         return {**own, "since": _format_time(self.change.others), "clusters": json.dumps(named)}
@@ -62,7 +62,7 @@ def _format_time(time: datetime) -> str:
 
 
 def _parse_mark(columns: Mapping[str, Any]) -> Mark:
-    """Return the mark that these columns describe."""
+    """Return the mark that a row of `MARK` describes."""
     since = columns["since"]
     others = datetime.fromisoformat(since) if isinstance(since, str) else since
     named = json.loads(columns["clusters"] or "{}")
@@ -92,7 +92,7 @@ class Marks:
         self._path = f"{output}/{DONE}"
         own = Path(output.removeprefix(LOCAL)) / DONE
         self._here = own if can_open_path(spark, output) else None
-        """The folder with the marks, or None if this process cannot access it."""
+        """The local folder with the marks; None if this process cannot access it."""
 
     def read(self) -> Mapping[str, Mark]:
         """Return the marks of complete tables, by table."""
@@ -114,7 +114,7 @@ class Marks:
         }
 
     def begin(self, table: str, shards: int = 1) -> None:
-        """Write the mark of an audit's output into the folder, before any table is written.
+        """Mark the folder as the output of an audit, before any table is written.
 
         Instead of a number of rows, this mark has the number of shards.
         """
@@ -127,7 +127,7 @@ class Marks:
         self._here = _local_folder(self._read_with_spark().inputFiles())
 
     def put(self, table: str, mark: Mark | None) -> None:
-        """Mark a table as complete; if `mark` is None, mark it as incomplete."""
+        """Mark a table as complete or, if `mark` is None, as incomplete."""
         if self._here is None:
             self._write_with_spark(table, mark or REBUILDING)
             return

@@ -1,6 +1,4 @@
-"""The plan of an audit: the profile and readings to judge by, and settings that override recorded
-ones.
-"""
+"""The plan of an audit: its profile and readings, and the settings that override recorded ones."""
 
 from __future__ import annotations
 
@@ -18,11 +16,10 @@ SMOOTHED = "THRESHOLD-18"
 """The rule that defines how usage is smoothed over earlier observations."""
 
 GoldTables = Mapping[str, DataFrame]
-"""The tables from which a gold table is built (its parents), by name."""
+"""Tables by name: the parents from which a gold table is built."""
 
 ALL_DAYS_PREFIX = "whole "
-"""Prefix of names in `GoldTables`. With it, the name of a parent stands for the parent with all its
-days.
+"""Prefix of names in `GoldTables`: with it, a name stands for a parent with all its days.
 
 Without it, the parent may have only the days that are being built.
 """
@@ -53,7 +50,7 @@ class AuditPlan:
     since: datetime | None = None
     until: datetime | None = None
     by_documents_too: bool = False
-    """True to judge by the documents of the release as well, and to report the differences."""
+    """True if the audit also judges by the documents of the release and reports the differences."""
 
     lender: str | None = None
     """The release whose defaults apply to settings without a documented default; None if no release
@@ -70,14 +67,14 @@ class AuditPlan:
         return cls(profile, chosen, chosen=tuple(sorted(readings or ())), **more)
 
     def alternative_of_way(self, way: str) -> str | None:
-        """Return the alternative that the release follows in a way of `specs/ways.yaml`; None if it
-        behaves as documented.
+        """Return the release's alternative of a way in `specs/ways.yaml`; None if it behaves as
+        documented.
         """
         return specs.load().profiles[self.profile].ways.get(way)
 
     @cached_property
     def columns(self) -> dict[str, Column]:
-        """Cache of columns that tables share; to create a column takes hundreds of messages to
+        """Cache of columns that tables share, since creating a column takes hundreds of messages to
         Java.
         """
         return {}
@@ -113,8 +110,11 @@ class AuditPlan:
 
     @property
     def amounts_by(self) -> str | None:
-        """The profile of the documents that define the amounts to shed in the table `decisions` if
-        the plan's profile is a release; None if that profile describes documents.
+        """The profile that defines the amounts to shed in the table `decisions`, if that is not the
+        plan's own.
+
+        For a release, it is the profile of its documents; None if the plan's profile describes
+        documents.
         """
         return _documents_of_release(self.profile)
 
@@ -141,8 +141,7 @@ class AuditPlan:
 
 
 def tables_in_period(tables: GoldTables, plan: AuditPlan) -> GoldTables:
-    """Return the tables, with only the cycles, unloads and other actions that belong to the plan's
-    period.
+    """Return the tables; cycles, unloads and other actions are limited to the plan's period.
 
     An unload belongs to the period of its cycle. Unloads without a cycle, splits and assignments
     belong to the period of their own time. All tables of decisions and verdicts have only cycles of

@@ -1,4 +1,4 @@
-"""Building the table `records`, from all files of a history or only from the changed ones."""
+"""Building the table `records` from the files of a history: from all or from the changed ones."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def records_step(store: Store, path: str, there: InputFiles) -> TableStep:
 
 
 def _quarantine_stray_days(store: Store, days: Mapping[str, Any]) -> None:
-    """Quarantine the records of stray days, given the first and the last day with records.
+    """Quarantine the records of stray days, given the first and last days with records.
 
     If all days are close together, no day can be stray.
     """
@@ -81,11 +81,11 @@ def _quarantine_stray_days(store: Store, days: Mapping[str, Any]) -> None:
 def _rebuild_changed_days(
     store: Store, path: str, there: InputFiles, old: Mark
 ) -> tuple[int, RebuildTimes] | None:
-    """Rebuild the days on which changed files have records.
+    """Rebuild the days on which changed files have records; return the number of rows and the first
+    changes.
 
-    Return the number of rows and the first changes; None if all files must be read. They must be
-    read if it is unknown which files have changed, or if there are stray days, which depend on all
-    other days.
+    None if all files must be read, either because it is unknown which files have changed, or
+    because there are stray days, which depend on all other days.
     """
     known = store.sources()
     if known is None or digest(old.method, known.fingerprint) != old.fingerprint:

@@ -61,7 +61,7 @@ class ReportOptions:
     refresh: int = 0
 
     wait: bool = False
-    """True to wait for any other audit that is writing into the same output."""
+    """True to wait for other audits that are writing to the same output."""
 
     writable: bool = True
     """False if the output cannot be written; then only a complete audit can be shown."""
@@ -69,9 +69,9 @@ class ReportOptions:
 
 @dataclass(frozen=True)
 class Counterfactual:
-    """Other settings and another strategy.
+    """Settings and a strategy other than the recorded ones.
 
-    An audit compares the unloads under them with the unloads under the recorded settings.
+    An audit compares the unloads under both.
     """
 
     settings: dict[str, Any]
@@ -109,7 +109,7 @@ def judging_plan(
     spark: Any, path: str, profile: str | None, readings: Mapping[str, str], **more: Any
 ) -> AuditPlan:
     """Return the plan for a profile. Without a profile, return a plan for the release that the load
-    reports name, which also judges by its documents, or else for `DEFAULT_PROFILE`.
+    reports name, which also judges by its documents, or for `DEFAULT_PROFILE` if they name none.
 
     Errors: `AuditError` for a profile without rules about unloads, `specs.UnknownName` for a
     reading that the profile does not permit.
@@ -196,7 +196,7 @@ def _check_complete(store: Store, every: Sequence[TableStep]) -> None:
 
 
 def _report_damage(table: str, why: str) -> None:
-    """Print that the files of a table were changed and the table is therefore rebuilt."""
+    """Print that a table is rebuilt because its files were changed."""
     print_note(f"{table}: {why}; the table is rebuilt", "")
 
 
@@ -268,7 +268,7 @@ def answer_inquiry(
 
 
 def _silence_accumulators(spark: Any) -> None:
-    """Suppress the traceback that PySpark's accumulator server prints when Java exits."""
+    """Suppress the traceback that PySpark's server of accumulators prints when Java exits."""
     server = getattr(getattr(spark, "_sc", None), "_accumulatorServer", None)
     if server is not None:
         server.handle_error = lambda *_: None
@@ -305,7 +305,7 @@ def spark_errors_as_audit_errors(path: str, output: str) -> Iterator[None]:
 
 
 def _is_interrupt(error: BaseException) -> bool:
-    """True if an error was raised while the session was closed after an interrupt."""
+    """True if the error was raised while an interrupt closed the session."""
     before = error.__context__
     return before is not None and (isinstance(before, KeyboardInterrupt) or _is_interrupt(before))
 
@@ -346,7 +346,7 @@ def _build_report(
 
 
 def _undecided(made: dict[str, DataFrame], found: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the first undecided cycle of each rule; start no Spark job if no rule is undecided."""
+    """Return the first undecided cycle of each rule; start no Spark job if there is none."""
     some = any(counts[UNDECIDED] for counts in found["rules"].values())
     return open_points.first_undecided(made, found["clusters"] > 1) if some else []
 

@@ -76,8 +76,9 @@ def report_lines(found: Json, faults: list[Json], cases: str) -> Iterator[str]:
 
 
 def _cycle_counts(found: Json) -> Iterator[str]:
-    """Yield the number of shedding cycles, and that of cycles with transfers by TransferShedder,
-    which are known only by their unloads.
+    """Yield the number of shedding cycles, and of cycles with transfers by TransferShedder.
+
+    The latter are known only by their unloads.
     """
     if found["cycles"] or not found["transfers"]:
         yield counted(found["cycles"], "shedding cycle")
@@ -86,9 +87,7 @@ def _cycle_counts(found: Json) -> Iterator[str]:
 
 
 def _period_lines(since: str | None, until: str | None) -> Iterator[str]:
-    """Yield a line with the period to which all following numbers are limited, if a period is
-    given.
-    """
+    """Yield a line with the period to which all later numbers are limited, if one is given."""
     ends = (
         (word, time)
         for word, time in (("from", since), ("to" if since else "before", until))
@@ -106,8 +105,8 @@ NO_SETTINGS = (
 
 
 def case_file_lines(rules: Iterable[str], cases: str) -> Iterator[str]:
-    """Yield lines that say where the cases of violated rules are, and which rules have no case
-    file.
+    """Yield lines on where the case files of violated rules are, and which of these rules have
+    none.
     """
     without = [rule for rule in rules if rule in RULES_AT_OTHER_TIMES]
     others = [rule for rule in rules if rule not in without]
@@ -123,9 +122,7 @@ NO_CASE = "judged by the records of single events, whose numbers are given above
 
 
 def _missing_setting_text(missing: Json) -> str:
-    """Return a text with a setting that is not recorded, and the rules that are undecided without
-    it.
-    """
+    """Return text on a missing setting: its name, and the rules that are undecided without it."""
     rules = ", ".join(missing["rules"])
     return (
         f"{missing['setting']} is not recorded, so in {missing['cycles']} cycles "
@@ -158,9 +155,10 @@ def _cause_lines(unloads: Json) -> Iterator[str]:
 
 
 def _difference_from_release_lines(often: str, counted_cycles: Json, found: Json) -> Iterator[str]:
-    """Yield lines about the cycles in which a broker unloaded nothing but the release would have
-    unloaded some of its bundles, or the reverse. `often` gives the number of these cycles, and
-    `counted_cycles` the first of them.
+    """Yield lines about cycles in which a broker unloaded nothing although the release would have
+    unloaded some of its bundles, or the reverse.
+
+    `often` gives the number of these cycles, and `counted_cycles` the first of them.
     """
     first = counted_cycles["first"]
     yield from paragraph(f"{often}; no rule of {found['profile']} forbids that", 2, "")
@@ -218,7 +216,7 @@ def _unjudged_lines(found: Json) -> Iterator[str]:
 
 
 def _why_unjudged(strategy: str, profile: str, compared: bool) -> str:
-    """Return text on why only the rules for every strategy judge this strategy under a profile.
+    """Return text on why a strategy is judged only by the rules for every strategy.
 
     With `compared`, the audit also judges by the documents of the profile's release.
     """
@@ -268,7 +266,7 @@ def difference_lines(compared: Json, profile: str) -> Iterator[str]:
 
 
 def overall_verdict(found: Json) -> str:
-    """Return the last line of the report, with the number of faults."""
+    """Return the last line of the report: the number of faults, or that there are none."""
     total, follow = fault_count(found), found["follow"]
     if total:
         more = f", {follow} of them consequences of others" if follow else ""
@@ -321,8 +319,8 @@ def _comparison_lines(asked: Json, profile: str) -> list[str]:
 
 
 def _other_amounts_text(release: str, documents: str) -> str:
-    """Return a text on how the amounts that a release sheds differ from the amounts in a
-    comparison, which are computed by `documents`.
+    """Return text on how the release's amounts to shed differ from those in a comparison, which are
+    by `documents`.
     """
     ways = specs.load().profile(release).ways
     differ = [text for way, text in OTHER_AMOUNTS.items() if way in ways]
@@ -340,9 +338,7 @@ OTHER_AMOUNTS = {
     "threshold-least": f"ThresholdShedder sheds nothing if that is not above {MIN_THROUGHPUT}",
     "uniform-share": "UniformLoadShedder moves a share of the difference other than half",
 }
-"""Texts on how the amounts that releases shed differ from the documents, by names in
-`specs/ways.yaml`.
-"""
+"""Texts on how the amounts that releases shed differ from the documents, by the ID of the way."""
 
 
 ROWS = {
@@ -366,7 +362,7 @@ def _fault_lines(fault: Json) -> list[str]:
 
 
 def _further_lines(last: Json) -> Iterator[str]:
-    """Yield a line with the number of further faults of a rule, after the last one shown."""
+    """Yield a line with the number of a rule's faults beyond `last`, the last one shown."""
     more = last["independent"] - last["nth"]
     if more:
         text = f"and {counted(more, 'further fault')} of {last['rule']}: see the table verdicts"

@@ -1,4 +1,4 @@
-"""Building tables that are missing or stale; each is built after its parents.
+"""Building tables that are missing or stale, each after its parents.
 
 If only the history has changed, the first change in each cluster is found. Tables then keep the
 rows of earlier days and of all other clusters.
@@ -28,11 +28,12 @@ PLAN = "plan of "
 """Prefix of the name of a job that plans a table instead of building it."""
 
 AUDIT_MARK = "audit"
-"""Name of a mark that belongs to no table, but shows that the folder is the output of an audit."""
+"""Name of a mark that belongs to no table; it shows that a folder is the output of an audit."""
 
 SetUp = Callable[[Store, str, bool], None]
-"""A function that configures a store's session to build a table, given the store, the table's name,
-and whether only a part of the table is built.
+"""A function that configures a store's session for a table.
+
+Its arguments: the store, the table's name, and whether only a part of the table is built.
 """
 
 
@@ -63,11 +64,10 @@ def build_tables(
     On a first run, `at_once` tables are built in parallel, in one session if all tables are
     `configured_alike`. If tables stay in memory, a table is planned while its parents are still
     being written. On a later run, only one table at a time is built completely. Meanwhile, the
-    changed part of another table may be built in the store that `beside` returns. That store has
-    the same folder but its own session.
-
-    If the files of a table have changed since they were written, `damaged` is called with the
-    table's name and a description of the change, and the table is rebuilt.
+    changed part of another table may be built in the store that `beside` returns, which has the
+    same folder but its own session. If a table's files have changed since they were written,
+    `damaged` is called with the table's name and a description of the change, and the table is
+    rebuilt.
     """
     steps = {step.table: step for step in every}
     before = store.marks.read()
@@ -111,7 +111,7 @@ def undamaged_marks(
 def stale_tables(
     store: Store, every: Iterable[TableStep], damaged: Callable[[str, str], None]
 ) -> list[str]:
-    """Return the names of tables that are missing, damaged or built from other input."""
+    """Return the names of tables that are missing, damaged, or built from other input."""
     steps = {step.table: step for step in every}
     marks = undamaged_marks(store, store.marks.read(), steps, damaged)
     return _stale_names(marks, fingerprints(steps.values()))
@@ -138,10 +138,10 @@ class _Builder:
     """Semaphore that limits the number of tables that are built completely at the same time."""
 
     planned: dict[str, DataFrame] = field(default_factory=dict)
-    """The rows, not yet computed, of tables that are planned but not written."""
+    """The rows of tables that are planned but not written, not yet computed."""
 
     planning: dict[str, float] = field(default_factory=dict)
-    """Seconds that it took to plan each table that is planned but not written, by its name."""
+    """Seconds that planning took for each table that is planned but not written, by name."""
 
     idle: SimpleQueue[Store] = field(default_factory=SimpleQueue)
     turn: Lock = field(default_factory=Lock)
@@ -152,8 +152,7 @@ class _Builder:
             self.idle.put(store)
 
     def jobs(self, stale: Iterable[str]) -> Mapping[str, Sequence[str]]:
-        """Return the jobs that build tables, each with the jobs that must be complete before it
-        starts.
+        """Return the jobs that build tables, each with the jobs that must be complete before.
 
         If tables stay in memory, a first run has two jobs for each table: one plans it, the other
         writes it.
@@ -170,7 +169,7 @@ class _Builder:
         return jobs
 
     def run(self, job: str) -> None:
-        """Do a job: plan a table, or build it. If it exists, perhaps only a part of it is built."""
+        """Do a job: plan a table, or build it; only a part of an existing table may be built."""
         store, table = self.idle.get(), job.removeprefix(PLAN)
         try:
             if job.startswith(PLAN):
@@ -265,8 +264,8 @@ def _refresh(
     """Rebuild the rows that may have changed; return the number of rows written and the first
     changes.
 
-    `change` are the first changes of the table's parents, None for a table without parents. Return
-    None if the table must be built completely.
+    `change` gives the first changes of the table's parents; None for a table without parents.
+    Return None if the table must be built completely.
     """
     if change is None:
         return step.refresh(old) if step.refresh is not None else None
@@ -290,7 +289,7 @@ def _refresh(
 
 
 def _first_affected(store: Store, step: TableStep, change: RebuildTimes) -> RebuildTimes:
-    """Return the times from which a table changes because its parents change."""
+    """Return the times from which a table changes because its parents changed."""
     if step.affected_cycles is None or not change:
         return change
     found = [

@@ -1,4 +1,4 @@
-"""Spark's settings by the size of a history.
+"""Spark's settings, chosen by the size of a history.
 
 For a small history, compiling code in Java or Spark takes longer than the compiled code saves.
 """
@@ -16,26 +16,23 @@ SMALL_BYTES = 32 << 20
 """Size of a history in bytes below which compiling code takes longer than compiled code saves."""
 
 TINY_BYTES = 1 << 19
-"""Size of a history in bytes below which each table is one partition, so that Spark's tasks
-exchange no rows.
+"""Size of a history in bytes below which each table is one partition.
 
-Measured on 393 lines: 102 tasks instead of 376, and 25 s of CPU time instead of 28. On 3.2 MB,
-however, a single partition takes 34 s instead of 29.
+Spark's tasks then exchange no rows. Measured on 393 lines: 102 tasks instead of 376, and 25 s of
+CPU time instead of 28. On 3.2 MB, however, a single partition takes 34 s instead of 29.
 """
 
 MODEST_BYTES = 256 << 20
 """Size of a history in bytes below which only the first of Java's two compilers pays off."""
 
 PARTITION_BYTES = 32 << 20
-"""Number of bytes of the history for each partition, few enough to be sorted in memory."""
+"""Bytes of the history per partition: few enough to sort a partition in memory."""
 
 MAX_INTERPRETED_BYTES = 128 << 20
 """Size of a history in bytes up to which Spark generates no code for most tables."""
 
 MIN_SHARDED_BYTES = 1 << 30
-"""Size of a history in bytes above which each day of a table is stored in several partitions, by
-cluster.
-"""
+"""Size of a history in bytes above which a day of a table has several partitions, by cluster."""
 
 SUMMARIES: Mapping[str, str] = {"spark.driver.maxResultSize": "1m"}
 """Limit on the size of results that Spark returns to the driver. Audits fetch only summaries."""
@@ -89,9 +86,7 @@ SMALL_TABLES = ("cycles", "last_reports", "broker_usage", "decisions", "findings
 """Tables with at most one row for each broker and cycle. The others have a row for each bundle."""
 
 SMALL_FACTOR = 32
-"""Ratio of the bytes of the history per partition of `SMALL_TABLES` to the bytes per partition of
-any other table.
-"""
+"""Bytes of the history per partition of `SMALL_TABLES`, relative to other tables."""
 
 HEAVY_TABLES = ("bundle_averages", "broker_decisions")
 """The most expensive tables. In a history of one day, compiling saves time only for these.
@@ -121,24 +116,21 @@ WITHOUT_BROADCASTS, WITH_BROADCASTS = (
     {"spark.sql.optimizer.disableHints": off, "spark.sql.autoBroadcastJoinThreshold": limit}
     for off, limit in (("true", "-1"), ("false", "32k"))
 )
-"""Settings that prevent broadcasts, and settings that permit only small ones.
+"""Settings that prevent broadcasts, and settings that permit small ones only.
 
-A broadcast takes a job of its own and saves an exchange. A single partition needs no exchange.
+A broadcast takes a separate job and saves an exchange. A single partition needs no exchange.
 Broadcast tables come to the driver first, where they take many times the space of their files;
 `SUMMARIES` limits that space.
 """
 
 
 def is_single_partition(length: int) -> bool:
-    """True if each table is a single partition for a history of `length` bytes."""
+    """True if each table of a history of `length` bytes is a single partition."""
     return length < TINY_BYTES
 
 
 def parallel_tables(length: int) -> tuple[int, bool]:
-    """Return the number of tables that are built in parallel.
-
-    The second value is true if all tables are built with the same settings.
-    """
+    """Return the number of tables built in parallel, and whether all have equal settings."""
     if length < SMALL_BYTES:
         return PARALLEL_TABLES, True
     return (2 if length < MODEST_BYTES else 1), False
@@ -146,8 +138,7 @@ def parallel_tables(length: int) -> tuple[int, bool]:
 
 @contextmanager
 def tasks_at_once(spark: Any) -> Iterator[int]:
-    """Yield the number of tasks that a session runs in parallel; restore the setting after the
-    block.
+    """Yield the number of tasks that a session runs in parallel; restore that setting at the end.
     """
     tasks = spark.conf.get(PARTITIONS)
     try:

@@ -34,21 +34,21 @@ Tables = Mapping[str, DataFrame]
 FindAffected = Callable[[DataFrame, Silver, datetime], DataFrame]
 
 INCREMENTAL = tuple(name for name, table in GOLD.items() if not table.compared)
-"""Large gold tables; a change rebuilds only the days from the first affected one on."""
+"""Large gold tables: after a change, only the days from the first affected one on are rebuilt."""
 
 JUDGED_FROM = ("findings", "broker_decisions", "broker_usage")
 DOCUMENTED_TABLES = ("findings", *(parent for name in JUDGED_FROM for parent in GOLD[name].parents))
-"""Tables that are also built to judge by the documents of a release."""
+"""Tables that are built a second time to judge by the documents of a release."""
 
 COUNTERFACTUAL_TABLES = tuple(name for name, table in GOLD.items() if not table.by_rule)
-"""Tables that are also built for the other settings that an audit compares."""
+"""Tables that are built a second time for the other settings that an audit compares."""
 
 
 @dataclass(frozen=True)
 class TableStep:
     """A table, its parents, and the function that builds it.
 
-    `options` describes everything else that the content depends on.
+    `options` describes everything else that the table's content depends on.
     """
 
     table: str
@@ -69,8 +69,9 @@ class TableStep:
     """The parents whose first changes determine the table's first change; all parents if empty."""
 
     affected_cycles: Callable[[Tables, datetime], DataFrame] | None = None
-    """A function that returns rows affected by records at or after a time. In each `cluster`, the
-    table changes from the earliest `cycle` of these rows on.
+    """A function that returns rows affected by records at or after a time.
+
+    In each `cluster`, the table changes from the earliest `cycle` of these rows on.
     """
 
     lookback: timedelta = timedelta()
@@ -80,10 +81,10 @@ class TableStep:
     """Columns of a compared table. If only these change, other tables need no rebuild."""
 
     observed: tuple[Column, ...] = ()
-    """Aggregates that Spark computes while it writes the whole table."""
+    """Aggregates that Spark computes while it writes the complete table."""
 
     finish: Callable[[Mapping[str, Any]], None] | None = None
-    """A function that is called with the values of `observed` after the whole table was written."""
+    """A function that gets the values of `observed` after the complete table was written."""
 
     refresh: Callable[[Mark], tuple[int, RebuildTimes] | None] | None = None
     """A function that rebuilds the changed part of a table without parents. It returns the number
@@ -156,7 +157,7 @@ class _PlanTables:
         return table if table in self.shared else self.prefix + table
 
     def read(self, table: str, rows: DataFrame) -> DataFrame:
-        """Return the rows of a table in the form that this plan needs."""
+        """Return the rows of a table, converted to the form that this plan needs."""
         shown = GOLD[table].as_documented
         return shown(rows) if shown is not None and table in self.shared else rows
 
@@ -184,7 +185,8 @@ def _documented_plan_tables(plan: AuditPlan, documented: AuditPlan) -> _PlanTabl
 
 
 def tables_by_documents(tables: Tables, plan: AuditPlan, documented: AuditPlan) -> Tables:
-    """Return the tables for judging by a release's documents, by the names of the release's tables.
+    """Return the tables for judging by a release's documents, under the names of the release's
+    tables.
 
     Empty if the audit does not judge by the documents.
     """
@@ -200,13 +202,13 @@ SHARED_SETTINGS, SHARED_READINGS = (
     (SHEDDING_INTERVAL, REPORT_AGE),
     ("kilobyte", "grace-of"),
 )
-"""Settings and readings that must be equal for a release and its documents to share tables."""
+"""Settings and readings in which a release and its documents must agree to share tables."""
 
 
 def _documented_cycles(step: TableStep, plan: AuditPlan, documented: AuditPlan) -> TableStep:
-    """Return a step that copies the release's cycles if the documents would give the same.
+    """Return a step that copies the release's cycles if the documents give the same cycles.
 
-    They may differ only if some cycle lacks a setting for which they have different defaults.
+    They may give others only if some cycle lacks a setting for which they have another default.
     """
     other = [
         one for one in CYCLE_SETTINGS if _default_of(plan, one) != _default_of(documented, one)
@@ -222,7 +224,7 @@ def _documented_cycles(step: TableStep, plan: AuditPlan, documented: AuditPlan) 
 
 
 def _default_of(plan: AuditPlan, setting: str) -> Any:
-    """Return the value that applies if a setting is not recorded."""
+    """Return the value that the plan uses if a setting is not recorded."""
     found = plan.defaults.get(setting)
     return USUAL_REPORT_MINUTES if found is None and setting == REPORT_AGE else found
 

@@ -100,7 +100,7 @@ def audit_summary(tables: Tables, plan: AuditPlan) -> Json:
 
 
 def collect_in_one_job(frames: Mapping[str, DataFrame]) -> Mapping[str, list[Json]]:
-    """Return the rows of several small frames, by the frames' names; a single job computes them."""
+    """Return the rows of several small frames, by the frames' names, computed in a single job."""
     each = (
         rows.select(
             F.lit(name).alias("name"),
@@ -120,7 +120,9 @@ def _by_name(rows: Sequence[Json], name: str, value: str) -> Json:
 
 def _count_frames(tables: Tables, changes: DataFrame, plan: AuditPlan) -> Mapping[str, DataFrame]:
     """Return the counts of lines, cycles, unloads, verdicts and other events, each as a small
-    frame. `changes` are the changes of leader.
+    frame.
+
+    `changes` are the changes of leader.
     """
     count = F.count(F.lit(1)).alias("count")
     verdicts, contexts = tables["verdicts"], tables["contexts"]
@@ -170,7 +172,7 @@ def _transfers(verdicts: DataFrame) -> DataFrame:
 
 
 def _with_transfers(went: DataFrame, verdicts: DataFrame) -> DataFrame:
-    """Give unloads without a cycle the time of the last transfer up to then, if there is one."""
+    """Give unloads without a cycle the time of the last transfer before or at them, if any."""
     turn = F.col("cycle").alias("turn")
     marks = _transfers(verdicts).select("cluster", F.col("cycle").alias("at"), turn)
     rows = went.unionByName(marks, allowMissingColumns=True)
@@ -186,8 +188,8 @@ def _with_transfers(went: DataFrame, verdicts: DataFrame) -> DataFrame:
 def judged_unloads(went: DataFrame, verdicts: DataFrame) -> DataFrame:
     """Return two numbers of unloads that shedding caused or may have caused.
 
-    `allowed` is their number in cycles in which all verdicts are `allowed`, and `in_violation` is
-    their number in cycles with a violation. Unloads by TransferShedder count in their transfer.
+    `allowed` counts those in cycles in which all verdicts are `allowed`, and `in_violation` those
+    in cycles with a violation. Unloads by TransferShedder count in their transfer.
     """
     shed = (F.col("cause") == SHEDDING) | F.col("open")
     done = _with_transfers(went.where(shed), verdicts).select(*UNLOADING).distinct()
@@ -202,7 +204,7 @@ def judged_unloads(went: DataFrame, verdicts: DataFrame) -> DataFrame:
 
 
 def _unchosen_unloads(decisions: DataFrame) -> DataFrame:
-    """Return the unloads of uncertain cause that the strategy of their cycle would not choose."""
+    """Return the unloads of uncertain cause that the cycle's strategy would not choose."""
     unlike = decisions.where("moment = cycle and not chosen and owned and size(doubtful) > 0")
     return unlike.select(*UNLOADING).distinct()
 
@@ -214,7 +216,7 @@ def _unknown_strategies(cycles: DataFrame, plan: AuditPlan) -> GroupedData:
 
 
 def rules_without_check(plan: AuditPlan) -> Iterator[str]:
-    """Yield the rules about shedding that apply, but whose violation no history can show."""
+    """Yield the rules about shedding that apply but whose violation no history can show."""
     judged = {*rules_of(plan), *RULES_AT_OTHER_TIMES}
     for rule in specs.load().rules_of(plan.profile):
         shedding = SHED.id in rule.operations and rule.applies(plan.readings)
@@ -280,8 +282,8 @@ def compare_findings(tables: Tables, documents: AuditPlan) -> Json:
 
 
 def _first_of_each(groups: GroupedData, evidence: Column) -> DataFrame:
-    """Return, for each group, the number of cycles, and the time, cluster and evidence of its first
-    cycle.
+    """Return, for each group, the number of its cycles, and time, cluster and evidence of the
+    first.
     """
     first = F.struct("cycle", "cluster", abridged(evidence, MAX_EVIDENCE_LENGTH).alias("told"))
     rows = groups.agg(F.count(F.lit(1)).alias("cycles"), F.min(first).alias("in"))
@@ -296,11 +298,11 @@ def fault_count(found: Json) -> int:
 
 
 def first_faults(verdicts: DataFrame, count: int = LISTED_FAULTS_PER_RULE) -> list[Json]:
-    """Return the first `count` faults of each rule.
+    """Return the first `count` faults of each rule; those that no other violation explains come
+    first.
 
     Fields: rule, verdict, cluster, cycle, evidence, `follows` (the rule whose violation explains
-    the fault, or None) and `independent` (number of the rule's faults with no such explanation).
-    Faults without such an explanation come first.
+    the fault, or None) and `independent` (number of the rule's faults that no violation explains).
     """
     root = F.col("follows").isNull()
     of_rule = Window.partitionBy("rule")
@@ -322,7 +324,7 @@ def first_faults(verdicts: DataFrame, count: int = LISTED_FAULTS_PER_RULE) -> li
 
 
 def listed_faults(faults: Sequence[Json]) -> list[Json]:
-    """Return the fields that the summary has of the first faults of each rule."""
+    """Return the first faults of each rule, with the fields that the summary lists."""
     return [{name: one[name] for name in FAULT_FIELDS} for one in faults]
 
 
@@ -371,9 +373,7 @@ def _totals(chosen: DataFrame) -> dict[str, Any]:
 
 
 def _count_agreement(recorded: DataFrame, asked: DataFrame) -> tuple[int, int]:
-    """Return the numbers of unloads chosen under both settings, and only under the `asked`
-    settings.
-    """
+    """Return the numbers of unloads chosen under both settings, and only under `asked`."""
     known = recorded.withColumn("known", F.lit(True))
     (row,) = (
         asked.join(known, list(UNLOADING), "left")

@@ -4,7 +4,7 @@ Records and quarantine come from the lines of a history. Silver tables (samples,
 come from the usable records. Gold tables come from silver tables: what was known, decided and done
 in each shedding cycle. Times are UTC.
 
-A recorded cycle is evaluated at its own `moment`. An assumed cycle is evaluated at the first and at
+A recorded cycle is evaluated at its own `moment`. An assumed cycle is evaluated at the first and
 the last moment at which it can have run.
 
 Builders are lazy and write nothing, but some run a small job to choose a plan. `cycles` looks for
@@ -37,9 +37,7 @@ from pulsar_conformance.audit.verdicts.checks import acts
 from pyspark.sql import DataFrame
 
 KEYS = "cluster string, day date"
-"""Columns of every table: the cluster, and the day of `at` or of `cycle`. The table is partitioned
-by day.
-"""
+"""Columns of every table: the cluster, and the day of `at` or `cycle`, the partition column."""
 
 PERCENT = f"struct<{', '.join(f'{name} double' for name in RESOURCES)}>"
 """Spark type of the usage of each resource, in percent of its limit."""
@@ -48,16 +46,16 @@ MEMORY = (
     "struct<least double, most double, after double, width double, ever_least double, "
     "ever_most double, apart double>"
 )
-"""Spark type of a leader's memory of a broker after a cycle: the least and greatest possible usage,
-the usage smoothed with its history, and the width of the range of possible smoothed usages. The
-width is `NaN` if the weight of the history is unknown.
+"""Spark type of a leader's memory of a broker after a cycle.
 
-`ever_least` and `ever_most` include the usage that former leaders knew. `apart` is the maximum
-change of the smoothed usage if that usage is included, too; null without former leaders.
+`least` and `most` are bounds of the usage, and `after` is the usage smoothed with its history.
+`width` is the width of the range of possible smoothed usages, `NaN` if the weight of the history is
+unknown. `ever_least` and `ever_most` also include the usage that former leaders knew. `apart` is
+the maximum change of the smoothed usage if that usage is included; null without former leaders.
 """
 
 IF_KEPT = "struct<least double, most double, lower double, upper double>"
-"""Spark type of the bounds of a broker's usage if the leader knows what former leaders knew."""
+"""Spark type of the bounds of a broker's usage if the leader has the memory of former leaders."""
 
 SESSION: Mapping[str, str] = {
     "spark.sql.requireAllClusterKeysForCoPartition": "false",
@@ -81,10 +79,10 @@ JUDGING = (
     f"{PACKAGE}.verdicts.checks",
     "pulsar_conformance.conformance.common",
 )
-"""Packages whose code and data determine the content of tables. If one of them changes, the tables
-are rebuilt.
+"""Packages whose code and data determine the content of tables.
 
-Tolerances are in `common`, rules and documented defaults in `specs`.
+If one of them changes, the tables are rebuilt. Tolerances are in `common`, rules and documented
+defaults in `specs`.
 """
 
 
@@ -100,7 +98,7 @@ class AuditTable:
 
     @property
     def schema(self) -> str:
-        """All columns in Spark's notation; the column of the partition is the last."""
+        """All columns in Spark's notation; the partition column is the last."""
         return f"{self.columns}, {KEYS}"
 
 
@@ -120,9 +118,8 @@ class GoldTable(AuditTable):
     code: tuple[str, ...] = DECIDING
 
     compared: bool = False
-    """True for a small table, which is always rebuilt completely.
-
-    The new rows are compared with the former ones to find what has changed.
+    """True for a small table, which is always rebuilt completely and then compared to find what
+    changed.
     """
 
     ignored_columns: tuple[str, ...] = ()
@@ -134,17 +131,16 @@ class GoldTable(AuditTable):
     affected_cycles: Callable[[DataFrame, Silver, datetime], DataFrame] | None = None
     """A function that returns the cycles affected by records at or after a time.
 
-    Its arguments are the table's own rows, the silver tables and the time. None if the changes of
-    the parents determine the affected cycles.
+    Its arguments are the table's own rows, the silver tables and the time. None if the first
+    changes of the parents determine the affected cycles.
     """
 
     by_rule: bool = False
     """True if the table has a row per rule; such a table is not built for other settings."""
 
     as_documented: Callable[[DataFrame], DataFrame] | None = None
-    """A function that converts the release's rows to the rows by its documents.
-
-    None if the latter must be built separately.
+    """A function that converts the release's rows to the rows by its documents; None if there is
+    none.
     """
 
 

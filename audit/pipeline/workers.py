@@ -1,4 +1,4 @@
-"""Thread pools that build tables in parallel, and reports of progress in a fixed order."""
+"""Thread pools that build tables in parallel, and progress reports in a fixed order."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ def run_jobs(
 
 
 Tell = Callable[[str, Mark | None], None]
-"""A function that is called with a table's name and None before the table is built, and with its
-name and mark afterwards.
+"""A function that is called before a table is built, with its name and None, and afterwards, with
+its name and mark.
 """
 
 
 class TableProgress:
-    """Reports tables in a fixed order, even if stale tables are completed in another order."""
+    """Reports complete tables in a fixed order, even if they are completed in another order."""
 
     def __init__(
         self, tables: Sequence[str], stale: Sequence[str], marks: Mapping[str, Mark], tell: Tell

@@ -31,19 +31,17 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 SETTLED_FILE_AGE = 1_000_000_000
-"""Minimum age of a file, in nanoseconds, at which any change of the file alters its modification
-time.
-"""
+"""Age in nanoseconds from which on a change of a file certainly alters its modification time."""
 
 BYTES_READ_AT_ONCE = 1 << 22
 """Number of bytes of a file that are read at a time."""
 
 Files = Mapping[str, tuple[int, int]]
-"""Size and CRC-32 of each file, by its path within the table."""
+"""Size and CRC-32 of each file of a table, by its path within the table."""
 
 
 class Manifests:
-    """The list of files of each table in a folder, to detect files that are changed later."""
+    """The list of files of each table in a folder, which shows whether files were changed later."""
 
     def __init__(self, output: str) -> None:
         self._output = Path(output.removeprefix(LOCAL))
@@ -117,8 +115,7 @@ def _checksum(path: Path) -> tuple[int, int]:
 PARTITION = "day"
 """Partition column: a table has a folder for each day.
 
-An audit of 108 small clusters takes a third of the time that it takes with a folder for each
-cluster.
+With a folder for each cluster instead, an audit of 108 small clusters takes three times as long.
 """
 SHARD = "shard"
 """Second partition column of the tables of a large history; each value stands for some of the
@@ -129,14 +126,14 @@ SHARDS = 64
 """Number of partitions of each day in a large history."""
 
 NEW_PARTITIONS_FOLDER = "aside"
-"""Folder for new partitions until they replace partitions of a table."""
+"""Folder of new partitions until they replace those of a table."""
 
 RECORDS = "records"
 SOURCES = "sources"
-"""Folder for the list of the history's files from which `records` was built."""
+"""Folder of the list of files from which `records` was built."""
 
 LINES_PER_PART = 2_000
-"""Number of lines in each file of the list of sources, if Spark writes the list."""
+"""Number of lines per file of the list of sources, if Spark writes it."""
 
 NO_DAY = "__HIVE_DEFAULT_PARTITION__"
 """Spark's name for the folder of rows without a day."""
@@ -157,14 +154,13 @@ class Store:
     spark: Any
     path: str
     in_one: bool = False
-    """True if each table is one partition. The partition stays in memory after it was built."""
+    """True if each table is one partition, which stays in memory after it was built."""
 
     shards: int = 1
     """Number of partitions of each day."""
 
     _known: dict[str, DataFrame] = field(default_factory=dict, compare=False, repr=False)
-    """Data frames of tables, by name: rows kept in memory, or files that need not be listed again.
-    """
+    """Data frames of tables, by name, kept so that rows or lists of files are not read again."""
 
     @cached_property
     def marks(self) -> Marks:
@@ -219,14 +215,14 @@ class Store:
         return self._known[table]
 
     def forget(self, table: str) -> None:
-        """Forget a table's list of files, and its rows in memory, after the table was written."""
+        """Forget a table's list of files and its rows in memory, since the table was written."""
         self._known.pop(table, None)
 
     def keep(self, table: str, frame: DataFrame) -> DataFrame:
         """Return the new rows of a table with the table's columns.
 
-        If all rows are one partition, they are computed only once, when they are first needed. From
-        now on, `read` returns them from memory, even before they are written.
+        If all rows are one partition, they are computed only once, when first needed. From now on,
+        `read` returns them from memory, even before they are written.
         """
         self.forget(table)
         rows = self.with_table_columns(table, frame)
@@ -236,7 +232,9 @@ class Store:
         return rows
 
     def write(self, table: str, rows: DataFrame, *observed: Column) -> Mapping[str, Any]:
-        """Overwrite a table with rows from `keep`; return their number, and other aggregates."""
+        """Overwrite a table with rows from `keep`; return their number and the values of other
+        aggregates.
+        """
         if self.shards > 1 and table != RECORDS:
             rows = self._with_few_tasks(rows)
         return self._write_observed(rows, table, "static", _row_count(), *observed)
@@ -271,7 +269,7 @@ class Store:
     def update(self, table: str, frame: DataFrame, change: RebuildTimes) -> int:
         """Rewrite the changed part of a table; return the number of rows on the rewritten days.
 
-        The frame has all rows of changed days and the rows without a day. For a table of cycles, it
+        `frame` has all rows of changed days and the rows without a day. For a table of cycles, it
         has only the rows from the time of the change on. It may be computed from the same table,
         because Spark removes old files last.
         """
@@ -300,7 +298,8 @@ class Store:
     def update_compared(
         self, table: str, frame: DataFrame, own: DataFrame, ignored: Sequence[str]
     ) -> tuple[int, RebuildTimes]:
-        """Rewrite all days from the first changed one on; return the row count and first changes.
+        """Rewrite all days from the first changed one on; return the number of rows and the first
+        changes.
 
         `own` are the current rows of the same clusters. Changes in `ignored` columns are written,
         but do not count as first changes.
@@ -361,9 +360,9 @@ class Store:
         return F.concat_ws("/", own, shard_number(self.shards)) if self.shards > 1 else own
 
     def with_table_columns(self, table: str, frame: DataFrame) -> DataFrame:
-        """Return a frame with the columns of a table, in its order and with its types.
+        """Return a frame with the columns of a table, in their order and with their types.
 
-        A row of a gold table belongs to the day of its cycle or, if it has no cycle, of its event.
+        A row of a gold table belongs to the day of its cycle or, without a cycle, of its event.
         """
         own = base_name(table)
         fields = StructType.fromDDL(TABLES[own].schema)
@@ -395,5 +394,5 @@ def _row_count() -> Column:
 
 
 def _plain_columns(rows: DataFrame) -> list[str]:
-    """Return the columns that are not nested and that together identify a row of a cluster."""
+    """Return the columns that are not nested and that together identify a row within a cluster."""
     return [name for name in ("at", "cycle", "moment", "broker", "bundle") if name in rows.columns]

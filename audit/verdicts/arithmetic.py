@@ -17,24 +17,24 @@ from pulsar_conformance.specs.text import WIDTH, counted, paragraph
 
 Json = dict[str, Any]
 Claims = Mapping[str, Sequence[str]]
-"""The brokers that report a bundle, by the name of the bundle."""
+"""The brokers that report a bundle, for each bundle that several brokers report."""
 
 OwnerChoice = Callable[[Sequence[str]], str]
-"""A function that returns the owner of a bundle, given the brokers that report it."""
+"""A function that chooses a bundle's owner among the brokers that report the bundle."""
 
 TEXT_WIDTH = WIDTH - 4
-"""Width of text that is printed with an indentation."""
+"""Width of indented text, in characters."""
 
 MAX_NAMED = 3
-"""Maximum number of bundles that a text names. The text only counts all other bundles."""
+"""Maximum number of bundles that a text names; it gives only the number of all others."""
 
 
 def arithmetic_lines(
     saved: Mapping[str, Any], focus: Focus, others: Sequence[Mapping[str, Any]] = ()
 ) -> list[str]:
-    """Return the derivation of a saved case, as far as it concerns a bundle or broker.
+    """Return the derivation of a saved case, limited to the bundle or broker in `focus`.
 
-    `others` are cases of the same moment by other profiles. The text compares their decisions. If
+    `others` are cases of the same moment under other profiles, whose decisions are compared. If
     several brokers report a bundle, the text says so and gives a derivation for each possible
     owner. Errors: `AuditError`.
     """
@@ -79,9 +79,9 @@ def difference_from_recorded(
 ) -> str:
     """Return how a case's answer differs from the unloads recorded in its cycle.
 
-    Empty if it does not differ, or if there is no single answer, for example because a setting is
-    missing. `recorded` has the cause of each unload, by broker and bundle. A recorded unload counts
-    as a difference only if shedding caused it.
+    Empty if it does not differ, or if the case has no definite answer, for example because a
+    setting is missing. `recorded` maps the broker and bundle of each unload to its cause. Only
+    recorded unloads that shedding caused can differ.
     """
     chosen = chosen_unloads(saved, focus)
     if chosen is None:
@@ -96,9 +96,9 @@ def difference_from_recorded(
 
 
 def chosen_unloads(saved: Mapping[str, Any], focus: Focus) -> set[tuple[str, str]] | None:
-    """Return the broker and bundle of each unload that the case's profile chooses.
+    """Return the broker and bundle of each unload that the case's profile requires.
 
-    None if no single answer follows, for example because a setting is missing.
+    None if the answer is not definite, for example because a setting is missing.
     """
     trial = trial_of(saved)
     if trial is None or trial.operation != SHED.id or contested_bundles(saved["case"]):
@@ -120,9 +120,7 @@ def _listed_bundles(pairs: set[tuple[str, str]]) -> str:
 
 
 def contested_bundles(case: Mapping[str, Any]) -> Claims:
-    """Return each bundle that several brokers report in one cycle of the case, with those
-    brokers.
-    """
+    """Return the bundles that several brokers report in the same cycle, with these brokers."""
     found: dict[str, list[str]] = {}
     for cycle in case.get("cycles", [case]):
         claimed: dict[str, list[str]] = {}
@@ -134,8 +132,7 @@ def contested_bundles(case: Mapping[str, Any]) -> Claims:
 
 
 def _claims_text(claims: Claims, focus: Focus) -> str:
-    """Return text that says which brokers report which bundles, and which record would show the
-    owner.
+    """Return text on which brokers report which bundles, and which records would show the owners.
     """
 
     def apart(bundle: str) -> tuple[bool, bool]:
@@ -151,9 +148,7 @@ def _claims_text(claims: Claims, focus: Focus) -> str:
 
 
 def _possible_owners(claims: Claims, focus: Focus) -> Iterator[tuple[str, OwnerChoice]]:
-    """Yield functions that choose an owner among brokers that report a bundle, each with a
-    title.
-    """
+    """Yield each assumption about the owners: its title, and the function that chooses an owner."""
     if focus.bundle is not None and focus.bundle in claims:
         for broker in claims[focus.bundle]:
             yield f"if {broker} owned it", _preferring(broker)
@@ -174,7 +169,7 @@ def _avoiding(broker: str) -> OwnerChoice:
 
 
 def _with_owners(case: Mapping[str, Any], claims: Claims, owner: OwnerChoice) -> Json:
-    """Return a case in which each of these bundles has the owner that the function chooses."""
+    """Return the case with each contested bundle left only at the owner that `owner` chooses."""
     owners = {bundle: owner(brokers) for bundle, brokers in claims.items()}
 
     def left(cycle: Mapping[str, Any]) -> Json:

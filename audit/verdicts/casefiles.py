@@ -22,9 +22,9 @@ def write_case_files(verdicts: DataFrame, findings: DataFrame, output: str, each
     """Write the cases of each rule's first faults to files cases/RULE-cluster-time.json in
     `output`.
 
-    `each` is the maximum number of faults per rule. If several files would have the same name, a
-    number is appended to all but the first. Spark writes each case to a folder of its own, so that
-    no case needs to fit into the driver. Local folders are then replaced by files.
+    `each` is the maximum number of faults per rule. If several names would be equal, a number is
+    appended to all but the first. Spark writes each case to a separate folder, so that no case has
+    to fit into the driver's memory. On a local disk, these folders are then replaced by files.
     """
     faults = earliest_rows(verdicts.where(is_fault()).drop("case"), each)
     faults = _with_cases(faults, verdicts, findings)
@@ -44,7 +44,7 @@ def write_case_files(verdicts: DataFrame, findings: DataFrame, output: str, each
 
 
 def empty_case_folder(output: str) -> bool:
-    """Remove the cases of an earlier audit, and return True; False if the output is not local."""
+    """Remove the cases of an earlier audit if the output is local; return whether it is."""
     local = Path(output)
     if local.is_dir():
         shutil.rmtree(local / FOLDER, ignore_errors=True)
@@ -55,7 +55,7 @@ def empty_case_folder(output: str) -> bool:
 def _with_cases(faults: DataFrame, verdicts: DataFrame, findings: DataFrame) -> DataFrame:
     """Add to each fault the `case` of the moment at which the rule is violated.
 
-    In `verdicts`, only one row has the case of a moment, even if several rules are violated then.
+    If several rules are violated at one moment, only one of their rows in `verdicts` has the case.
     """
     this = [*CYCLE, "rule", "verdict"]
     moments = findings.where("moment is not null").select(*this, "moment")

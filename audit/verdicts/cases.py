@@ -20,9 +20,7 @@ from pyspark.sql import functions as F
 
 KEY = ["cluster", "cycle", "moment"]
 MAX_LISTED_USAGES = 30
-"""Maximum number of earlier usages that a case lists. Usages before them are combined into one
-number.
-"""
+"""Maximum number of earlier usages that a case lists; older usages are combined into one number."""
 
 AVERAGE = f"struct<{', '.join(f'{name} double' for name in RATE_FIELDS)}, numSamples bigint>"
 BUNDLES = f"map<string, struct<shortTermData {AVERAGE}, longTermData {AVERAGE}>>"
@@ -35,8 +33,8 @@ def cases_of_keys(
     """Return a row for each key: the columns of `KEY`, and `case`, an input line for
     `pulsar-conformance ask`.
 
-    The traffic of a broker in both directions is added up and given as incoming. Resources are
-    those of the reports, even if the plan's release ignores some of them.
+    A broker's incoming and outgoing traffic is added up and given as incoming. The case has all
+    resources that the reports have, even if the plan's release ignores some of them.
     """
     rows = _cycle_rows(keys, moments, made)
     lines = rows.select(*KEY, F.to_json(_single_line(plan)).alias("case"))
@@ -67,7 +65,7 @@ def _cycle_rows(keys: DataFrame, moments: DataFrame, made: GoldTables) -> DataFr
 def _with_consecutive_cycles(
     lines: DataFrame, keys: DataFrame, made: GoldTables, plan: AuditPlan
 ) -> DataFrame:
-    """Return the cases; each case of AvgShedder has all cycles that can count as hits."""
+    """Return the cases; those of AvgShedder include all earlier cycles that can count as hits."""
     whole = streaks.with_all_days(made)
     moments = cycles.cycle_moments(whole, plan).where(F.col("strategy") == average.NAME)
     parts = _counting_cycles(keys, moments, whole)
@@ -140,7 +138,7 @@ def _consecutive_line(plan: AuditPlan) -> Column:
 
 
 def _rows_of_days(table: DataFrame, days: DataFrame) -> DataFrame:
-    """Return the rows of these days. Only the partitions of these days are read."""
+    """Return the rows of these days; only the partitions of these days are read."""
     dated = table if "day" in table.columns else table.withColumn("day", F.to_date("cycle"))
     return dated.join(days, ["cluster", "day"]).drop("day")
 
@@ -156,9 +154,7 @@ def _single_line(plan: AuditPlan) -> Column:
 
 
 def _map_columns() -> tuple[Column, Column]:
-    """Return the columns `bundles` and `recentlyUnloaded` of a case. They are empty instead of
-    null.
-    """
+    """Return the columns `bundles` and `recentlyUnloaded` of a case: empty maps instead of null."""
     return (
         F.coalesce("bundles", F.from_json(F.lit("{}"), BUNDLES)).alias("bundles"),
         F.coalesce("ago", F.from_json(F.lit("{}"), AGO)).alias("recentlyUnloaded"),
@@ -178,8 +174,8 @@ def _question(operation: str, case: Column, plan: AuditPlan) -> Column:
 def _typed_settings(given: Column) -> Column:
     """Return the given settings, converted to their types, as a struct.
 
-    Settings that are not given are null, which JSON omits. Settings that a release uses but no
-    document describes, such as the minimum traffic of an unload, are included.
+    Settings that are not given are null, which JSON omits. The struct includes settings that a
+    release uses but no document describes, such as the minimum traffic of an unload.
     """
     known = specs.load()
     every = {**known.settings, **known.annotated}.items()

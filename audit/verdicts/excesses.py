@@ -2,7 +2,7 @@
 unloaded none of its bundles.
 
 The documents allow more than a release does. After a leader's first cycle, for example, they allow
-ThresholdShedder every unload that would follow from some weight of earlier usage, but a release
+every unload by ThresholdShedder that follows from some weight of earlier usage, but a release
 smooths usage in one way only. The release's own arithmetic shows which brokers would have shed. The
 choice among a broker's bundles is not compared, since bundles with equal traffic may be unloaded in
 any order.
@@ -37,8 +37,8 @@ Pairs = set[tuple[str, str]]
 
 
 def excess_unloads(tables: Tables, plan: AuditPlan) -> dict[str, Any] | None:
-    """Return the number of cycles in which a broker shed bundles although the release would have
-    unloaded none of its bundles, and the first such cycle.
+    """Return the number of cycles in which a broker shed although, by the release, it would have
+    kept all its bundles, and the first such cycle.
 
     None if there is no such cycle. A cycle counts only if nothing about it is in doubt, and if no
     rule is broken or undecided in it.
@@ -61,8 +61,8 @@ def _cycles_that_shed(shed: DataFrame, tables: Tables, plan: AuditPlan) -> DataF
     """Return the cycles of these unloads, except cycles about which anything is in doubt.
 
     Columns: `cluster`, `cycle`, `until` (the time of the last unload), `went` (brokers and bundles)
-    and `unlike` (true if the documents would not choose some of these bundles, so that the release
-    probably would not choose them either).
+    and `unlike` (true if the documents would not choose some of these bundles, which means that the
+    release probably would not choose them either).
     """
     went = shed.groupBy(*CYCLE).agg(
         F.max("at").alias("until"), F.collect_set(F.struct("broker", "bundle")).alias("went")
@@ -80,17 +80,18 @@ def _cycles_that_shed(shed: DataFrame, tables: Tables, plan: AuditPlan) -> DataF
 def _cycles_with_combined_usages(tables: Tables, plan: AuditPlan) -> DataFrame:
     """Return the cycles of leaders that were elected on an earlier day and may smooth usage twice.
 
-    Cases of such cycles are inexact, since they combine the usages of earlier days into one usage
-    that is smoothed once per cycle.
+    The cases of such cycles are inexact: they combine the usages of earlier days into one usage,
+    smoothed once per cycle.
     """
     moments = cycles.cycle_moments(tables, plan).where(F.col(f"settings.{LOWER_BOUNDARY}"))
     return moments.where(F.to_date("since") != F.to_date("cycle")).select(*CYCLE).distinct()
 
 
 def _excesses(first: DataFrame, tables: Tables, plan: AuditPlan) -> Iterator[dict[str, Any]]:
-    """Yield the cycles in which a broker shed although the release would have unloaded none of its
-    bundles at any moment at which the cycle may have run. Each has the first such broker and its
-    unloads.
+    """Yield the cycles in which a broker shed, but would not have shed by the release at any
+    possible moment of the cycle.
+
+    Each has the first such broker and its unloads.
     """
     moments = cycles.in_period_of(cycles.cycle_moments(tables, plan), plan)
     moments = moments.join(first.select(*CYCLE), CYCLE, "left_semi")
@@ -109,8 +110,8 @@ def _excesses(first: DataFrame, tables: Tables, plan: AuditPlan) -> Iterator[dic
 
 
 def _kept(saved: Mapping[str, Any], went: Pairs) -> Pairs:
-    """Return the unloads by brokers that own the unloaded bundle, but shed nothing by the profile
-    of the case.
+    """Return the unloads by brokers that own the unloaded bundle but shed nothing by the case's
+    profile.
     """
     chosen = chosen_unloads(saved, Focus())
     if chosen is None or "brokers" not in saved["case"]:

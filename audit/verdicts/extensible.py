@@ -95,7 +95,7 @@ FINE, OPEN, WRONG = range(3)
 
 
 def _verdict_columns(rule: str, wrong: Column, open_: Column, fine: Column) -> tuple[Column, ...]:
-    """Return the columns `rule`, `rank` and `evidence`, given the evidence for each verdict.
+    """Return the columns `rule`, `rank` and `evidence`, given each verdict's evidence or null.
 
     The first evidence that is not null decides the rank.
     """
@@ -105,18 +105,18 @@ def _verdict_columns(rule: str, wrong: Column, open_: Column, fine: Column) -> t
 
 
 def _open_evidence(why: Column | str) -> Column:
-    """Return the evidence for an undecided verdict on a bundle."""
+    """Return the evidence of an undecided verdict on a bundle: why it is undecided."""
     return F.concat(F.col("bundle"), F.lit(": "), F.lit(why) if isinstance(why, str) else why)
 
 
 def _under_extensible(silver: Silver, plan: AuditPlan, rows: DataFrame) -> DataFrame:
-    """Return the rows from times with the extensible manager; add `force`, the settings."""
+    """Return the rows at times with the extensible manager; add the settings in force, `force`."""
     rows = settings_at.join_settings(silver, plan, rows, "cycle")
     return rows.where(transfer.runs_extensible(F.col("force")))
 
 
 def _broker_spelling(name: str) -> Column:
-    """Return a broker's name without a scheme, and without the port of a standard service."""
+    """Return a broker's name without its scheme, and without the port if it is a standard one."""
     plain = F.regexp_replace(name, names.SCHEME, "")
     host = F.lower(F.nullif(F.regexp_extract(plain, names.HOST, 1), F.lit("")))
     return F.when(plain.rlike(names.STANDARD), host).otherwise(plain)
@@ -143,8 +143,8 @@ def _within(first: float, last: float) -> tuple[int, int]:
 def _judge_assignments(silver: Silver, plan: AuditPlan) -> DataFrame:
     """Judge each assignment of a bundle that had an owner. [CHANNEL-01]
 
-    It is a violation if no unload precedes the assignment, and the former owner is later recorded
-    as still holding the bundle.
+    It is a violation if no unload precedes the assignment, and a later record shows that the former
+    owner still holds the bundle.
     """
     rows = _bundle_events(silver)
     place = F.expr("decode(kind, 'assigned', 1, 'listed', 2, 0)")
@@ -235,7 +235,7 @@ def _judge_orphans(silver: Silver, plan: AuditPlan) -> DataFrame:
 
 
 def _judge_splits(silver: Silver, plan: AuditPlan) -> DataFrame:
-    """Judge the splits by brokers that write no load reports. [SPLIT-05, SPLIT-06]"""
+    """Judge splits by brokers that write no load reports. [SPLIT-05, SPLIT-06]"""
     done = splits.leader_splits(silver, plan)
     done = done.join(silver.broker_samples.select("cluster").distinct(), "cluster", "left_anti")
     rows = _under_extensible(silver, plan, done)
@@ -248,8 +248,7 @@ def _judge_splits(silver: Silver, plan: AuditPlan) -> DataFrame:
 
 
 def _greatest_measured(silver: Silver, sought: DataFrame, key: list[str]) -> DataFrame:
-    """Return the greatest value of each of `splits.MEASURED` that load data report for a bundle
-    until its split.
+    """Return the maximum of each of `splits.MEASURED` in the load data of a bundle until its split.
     """
     told = silver.contexts.where("kind = 'load_data'").select(
         "cluster", "at", F.explode("load.topBundlesLoadData").alias("top")
@@ -271,7 +270,7 @@ def _greatest_measured(silver: Silver, sought: DataFrame, key: list[str]) -> Dat
 def _known_bundles(silver: Silver, sought: DataFrame, key: list[str]) -> DataFrame:
     """Return the column `there`: the bundles that the namespace certainly had before a split.
 
-    They are the bundles in the last record of owners and the bundles assigned since, except bundles
+    These are the bundles in the last record of owners and the bundles assigned since, except those
     that were split.
     """
     events = _bundle_events(silver).where(F.col("kind").isin("listed", "assigned"))
@@ -325,9 +324,9 @@ def _room_verdict() -> tuple[Column, ...]:
 
 
 def _judge_load_data(silver: Silver, plan: AuditPlan) -> DataFrame:
-    """Judge when brokers write their load data, and for how many bundles. [REPORT-15, -16, -18]
+    """Judge when brokers write their load data, and about how many bundles. [REPORT-15, -16, -18]
 
-    Each hour of a cluster is judged as a whole, at its first violation or its first record.
+    Each hour of a cluster gets one verdict, at its first violation or its first record.
     """
     told = silver.contexts.where("kind = 'load_data'")
     rows = told.select("cluster", F.col("at").alias("cycle"), "broker", "load")
@@ -397,4 +396,4 @@ OWNERSHIP_RULES = tuple(rule for rules in JUDGES.values() for rule in rules)
 """The rules that judge the records of the extensible manager's brokers."""
 
 JUDGED_BY_BUNDLE = frozenset(OWNERSHIP_RULES).difference(JUDGES[_judge_load_data])
-"""The rules that judge each bundle by itself."""
+"""The rules that judge each bundle separately."""

@@ -22,8 +22,8 @@ FOLLOWS: Mapping[str, tuple[str, ...]] = {
     "THRESHOLD-08": ("THRESHOLD-02",),
     "THRESHOLD-10": ("THRESHOLD-02",),
 }
-"""Rules whose violation may follow from another violation by the same broker in the same cycle,
-each with the rules that can explain it.
+"""Rules of which a violation may result from another violation by the same broker in the same
+cycle, each with the rules that can explain it.
 """
 
 
@@ -31,8 +31,9 @@ BY_ORDER = ("SHED-07", "THRESHOLD-12", "OVERLOAD-06")
 """Rules about the order in which bundles are shed."""
 
 BY_USAGE = ("THRESHOLD-01", "THRESHOLD-02", "THRESHOLD-07", "THRESHOLD-18")
-"""Rules about the usage above which a broker sheds. The first two judge a leader that knows no
-earlier usage, and the others a leader that does.
+"""Rules about the usage above which a broker sheds.
+
+The first two judge leaders that know no earlier usage, and the others leaders that do.
 """
 
 RULE_RESULTS = (
@@ -50,16 +51,15 @@ def judge_cycles(
 ) -> DataFrame:
     """Return a row for each cycle and each rule that applied or was violated.
 
-    `facts` are the rows of `facts.facts`. `bounded_checks` are second checks of some rules; in any
-    cycle, only one of a rule's two checks applies.
+    `facts` are the rows of `facts.facts`. `bounded_checks` are second checks of some rules; only
+    one of a rule's two checks applies in any cycle.
 
     Columns: `cycle`, `rule`, `reached` (the rule applied), `broken`, `surely` (one broker violates
     the rule in every view), `lacking` (a required action is missing), `evidence` (null unless
     broken), `excused` (a bundle that must stay may be the reason), `follows` (the rule whose
     violation explains this one), `brokers` (number of brokers to which the rule applied) and
-    `sides`. If one broker omits a required action and another takes a forbidden action, most
-    columns are about one of the two violations; `sides` has both, as structs with the columns of
-    `SIDE`.
+    `sides`. If brokers both omit a required action and take a forbidden one, most columns are about
+    only one of the two violations; `sides` has both, as structs with the columns of `SIDE`.
     """
     checks = {rule: _combined_check(rule, readings, bounded_checks) for rule in rules}
     decided = facts.withColumns(
@@ -100,10 +100,11 @@ def judge_cycles(
 
 
 def _in_every_view(lacking: bool, varied: str, rules: Collection[str] = ()) -> Column:
-    """True if a broker violates some rule in each view, although its views differ in a column.
+    """True if a broker violates some rule in every view, and the column `varied` differs between
+    views.
 
     With `lacking`, only omitted actions count as violations; otherwise, only forbidden actions
-    count. If `rules` are given, no others count.
+    count. If `rules` are given, only these rules count.
     """
     broker = Window.partitionBy("cycle", "broker")
 
@@ -127,9 +128,7 @@ def _combined_check(
 
 
 def _root_rule() -> Column:
-    """Return the rule whose violation by the same broker in the same cycle explains this
-    violation.
-    """
+    """Return the rule that explains a violation: the same broker violates it in the same cycle."""
     same = Window.partitionBy("cycle", "broker")
     broken = F.collect_set(F.when(F.col("surely"), F.col("rule"))).over(same)
     roots = F.lit(None).cast("array<string>")
@@ -139,9 +138,7 @@ def _root_rule() -> Column:
 
 
 SIDE = ("lacking", "surely", "evidence", "excused", "follows")
-"""The columns of `judge_cycles` that are given for omissions and for forbidden actions
-separately.
-"""
+"""The columns of `judge_cycles` that omissions and forbidden actions have separately."""
 
 
 def _combine_brokers(rows: DataFrame) -> DataFrame:
@@ -218,5 +215,5 @@ def _is_excused(rule: str, check: RuleColumns) -> Column:
 
 
 def _took_no_action(check: RuleColumns) -> Column:
-    """True if a forbidden action was taken, but by another broker."""
+    """True if the violation is a forbidden action, but this broker took no action."""
     return ~check.lacking & (F.col("answered") == 0)

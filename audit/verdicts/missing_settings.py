@@ -26,9 +26,7 @@ STRATEGY_OF: Mapping[str, str] = {
 NAMED = "array<struct<rule string, names array<string>>>"
 
 BY_HISTORY, BOUNDS = "THRESHOLD", "THRESHOLD-07"
-"""The area whose rules depend on the share of earlier usage, and the only rule of this area that
-does not.
-"""
+"""The area whose rules depend on the share of earlier usage, and its only rule that does not."""
 
 
 def strategy_of(rule: str) -> str | None:
@@ -39,7 +37,7 @@ def strategy_of(rule: str) -> str | None:
 def settings_needed(rules: Iterable[str], plan: AuditPlan) -> Mapping[str, tuple[str, ...]]:
     """Return the settings that each rule depends on and that have no documented default.
 
-    Switches are left out, because a switch that is not set is off.
+    Switches are left out, because a switch without a value is off.
     """
     known, defaults = specs.load(), plan.defaults
     settings = {
@@ -54,15 +52,15 @@ def settings_needed(rules: Iterable[str], plan: AuditPlan) -> Mapping[str, tuple
 
 
 def may_lack_setting(rules: Iterable[str], plan: AuditPlan) -> bool:
-    """True if a rule may depend on a setting that is not recorded and has no documented default."""
+    """True if a rule may depend on a setting with neither a recorded nor a documented value."""
     return plan.defaults.get(HISTORY_SHARE) is None or any(settings_needed(rules, plan).values())
 
 
 def defaults_from_release(ran: DataFrame, plan: AuditPlan) -> dict[str, Any]:
-    """Return the release's own defaults for settings that are neither recorded nor documented with
-    a default.
+    """Return the release's own defaults for settings with neither a recorded nor a documented
+    value.
 
-    Only settings on which the rules about the strategies in use depend are included.
+    Only settings that the rules about the strategies in use depend on are included.
     """
     about: dict[str, set[str]] = {}
     for rule in specs.load().rules_of(plan.profile):
@@ -81,9 +79,7 @@ def defaults_from_release(ran: DataFrame, plan: AuditPlan) -> dict[str, Any]:
 def undecided_rules(
     moments: DataFrame, usage: DataFrame, rules: Iterable[str], plan: AuditPlan
 ) -> DataFrame:
-    """Return the cycles and rules that cannot be judged, with the missing settings in the column
-    `lack`.
-    """
+    """Return the cycles and rules that cannot be judged, with the missing settings as `lack`."""
     seen = usage.groupBy("cluster", "cycle").agg(
         F.bool_or("observed").alias("seen"), F.countDistinct("broker").alias("brokers")
     )
@@ -118,7 +114,7 @@ def _is_absent(name: str) -> Column:
 
 
 def with_undecided(found: DataFrame, lacking: DataFrame) -> DataFrame:
-    """Return the findings. Where a setting is missing, they are undecided instead of allowed."""
+    """Return the findings; allowed findings become undecided if a setting is missing."""
     both = found.join(lacking.hint("shuffle_hash"), ["cluster", "cycle", "rule"], "full_outer")
     open_one = F.col("lack").isNotNull() & F.coalesce(F.col("verdict") == "allowed", F.lit(True))
     return both.withColumns(

@@ -17,13 +17,13 @@ def moment_before_move(
     cycle: str,
     until: datetime | None,
 ) -> tuple[str, str] | None:
-    """Return the last cycle and moment at which reports still show the unloaded bundles on the
-    brokers that unload them.
+    """Return the last cycle and moment at which reports show the unloaded bundles on their former
+    brokers.
 
     `unloads` are unloads of `cycle`; records after `until` do not count. None if there are no
-    unloads, or if no such moment is known. The result may be before `cycle`: imported reports show
-    an unload only when the next report lacks the bundle, or when the next owner reports it. Some or
-    all moments of the cycle are then after the move.
+    unloads, or if no such moment is known. The result may be before `cycle`: in imported reports,
+    an unload shows only when the next report lacks the bundle, or when the next owner reports it.
+    Some or all moments of the cycle are then after the move.
     """
     mine, at = F.col("cluster") == cluster, F.lit(cycle).cast("timestamp")
     held = tables["bundle_averages"].where(mine & (F.col("cycle") <= at))

@@ -1,9 +1,9 @@
 """Cycles without a broken rule in which a broker unloaded nothing although a release would have
-unloaded some of its bundles. Other brokers may have unloaded bundles in the same cycle.
+unloaded some of its bundles.
 
-Some rules of the documents do not hold for a release. An example is THRESHOLD-01, since the release
-keeps some bundles that the documents unload. The release's own arithmetic still says what it would
-have unloaded.
+Other brokers may have unloaded bundles in the same cycle. Some rules of the documents do not hold
+for a release. An example is THRESHOLD-01, since the release keeps some bundles that the documents
+unload. The release's own arithmetic still shows which bundles it would have unloaded.
 """
 
 from __future__ import annotations
@@ -33,14 +33,15 @@ CHOSEN = "chosen and movable"
 """SQL condition for a decision that a bundle is to be unloaded."""
 
 MAX_COMPUTED_CYCLES = 50
-"""Maximum number of cycles whose arithmetic is computed. If there are more such cycles, the report
-gives a minimum instead of their number.
+"""Maximum number of cycles whose arithmetic is computed.
+
+If there are more such cycles, the report gives only a lower bound of their number.
 """
 
 
 def omitted_unloads(tables: Tables, plan: AuditPlan) -> dict[str, Any] | None:
-    """Return the number of cycles in which a broker unloaded nothing although the release would
-    have unloaded some of its bundles, and the first such cycle.
+    """Return the number of cycles in which a broker kept all its bundles although, by the release,
+    it would have unloaded some, and the first such cycle.
 
     None if there is no such cycle. A cycle counts only if nothing about it is in doubt, and if no
     rule is broken or undecided in it.
@@ -61,7 +62,7 @@ def omitted_unloads(tables: Tables, plan: AuditPlan) -> dict[str, Any] | None:
 
 def _brokers_that_kept_all(tables: Tables, plan: AuditPlan) -> DataFrame:
     """Return the brokers that unloaded nothing in a cycle, although some of their bundles were
-    chosen at every moment of the cycle.
+    chosen at each of its moments.
 
     Columns: `cluster`, `cycle`, `moment` (the first of the cycle) and `broker`.
     """
@@ -98,8 +99,8 @@ def cycles_without_doubt(tables: Tables) -> DataFrame:
 
 
 def _may_be_worthwhile(plan: AuditPlan) -> Column:
-    """True unless the release's ThresholdShedder certainly unloads nothing, because it would unload
-    too little traffic.
+    """True unless the release's ThresholdShedder certainly unloads nothing because the traffic to
+    unload is too little.
     """
     hidden = specs.load().profile(plan.profile).hidden.get(MIN_THROUGHPUT)
     if hidden is None:
@@ -113,7 +114,7 @@ def _may_be_worthwhile(plan: AuditPlan) -> Column:
 
 def _with_cases(first: DataFrame, tables: Tables, plan: AuditPlan) -> list[dict[str, Any]]:
     """Return each cycle with its first broker that unloaded nothing, and the bundles that the
-    release would have unloaded from that broker.
+    release would have unloaded from it.
     """
     if first.isEmpty():
         return []
@@ -129,8 +130,8 @@ def _with_cases(first: DataFrame, tables: Tables, plan: AuditPlan) -> list[dict[
 
 
 def _omitted(case: str, brokers: list[str]) -> dict[str, Any]:
-    """Return the first of these brokers that would unload bundles by the case's profile, and the
-    bundles that it would unload.
+    """Return the first of these brokers that unloads bundles by the case's profile, with these
+    bundles.
     """
     chosen = chosen_unloads(json.loads(case), Focus()) or set()
     broker = min((one for one, _ in chosen if one in brokers), default=None)

@@ -1,5 +1,4 @@
-"""Reasons why the first undecided cycle of each rule is undecided, and the options with which
-`audit` explains it.
+"""Why the first undecided cycle of each rule is undecided, and which options of `audit` explain it.
 """
 
 from __future__ import annotations
@@ -45,8 +44,9 @@ OPEN_POINTS = (
     *(cycles.LOST_SETTINGS, cycles.LOST_REPORT, cycles.LOST_UNLOAD, cycles.LOST_BEFORE),
     DEPENDS_ON_READING,
 )
-"""Beginnings of the open point, which is the part of the evidence that says what is not known. If
-evidence contains none of these texts, all of it is the open point.
+"""Texts with which an open point begins: the part of the evidence that says what is not known.
+
+Evidence without any of these texts is an open point as a whole.
 """
 
 OPTION_AND_VALUE = re.compile(r"(--\w+) ")
@@ -103,14 +103,15 @@ def _described(row: Json, several: bool) -> Json:
 
 
 def open_point(evidence: str) -> str:
-    """Return the part of an undecided verdict's evidence that says what is not known."""
+    """Return the open point of an undecided verdict: the part of its evidence that says what is not
+    known.
+    """
     places = [place for one in OPEN_POINTS if (place := evidence.find(one)) >= 0]
     return evidence[min(places, default=0) :]
 
 
 def _options(row: Json) -> Sequence[str]:
-    """Return the options with which `audit` explains an undecided verdict; empty if it cannot
-    explain it.
+    """Return the options with which `audit` explains an undecided verdict; empty if there are none.
     """
     rule, evidence = row["rule"], row["evidence"]
     by_bundle = rule in extensible.JUDGED_BY_BUNDLE or rule not in RULES_AT_OTHER_TIMES
@@ -124,8 +125,9 @@ def _options(row: Json) -> Sequence[str]:
 
 
 def undecided_lines(found: Sequence[Json]) -> Iterator[str]:
-    """Yield lines about the first undecided cycle of each rule. Rules with the same cycle and open
-    point share one entry.
+    """Yield lines about the first undecided cycle of each rule.
+
+    Rules with the same cycle and open point share an entry.
     """
     alike: dict[tuple[str, ...], list[str]] = {}
     for one in sorted(found, key=itemgetter("cycle", "cluster", "rule")):
@@ -140,6 +142,6 @@ def undecided_lines(found: Sequence[Json]) -> Iterator[str]:
 
 
 def hint_lines(options: str) -> Iterator[str]:
-    """Yield lines with the options that show more. An option and its value are on the same line."""
+    """Yield lines with the options that show more; an option and its value stay on one line."""
     kept = OPTION_AND_VALUE.sub(rf"\1{NO_BREAK}", options)
     yield from paragraph(f"see {kept}", 6, "  ")

@@ -1,7 +1,8 @@
 """Judgment of the destinations of bundles that AvgShedder both sheds and places. [PLANNED-02]
 
-AvgShedder's plan applies as long as the attempt to unload the bundle lasts, which no record shows.
-A move to the least used broker follows the plan. Any other destination is undecided.
+AvgShedder's plan applies as long as the attempt to unload the bundle lasts, but records do not show
+how long that is. A move to the least used broker follows the plan. Any other destination is
+undecided.
 """
 
 from __future__ import annotations

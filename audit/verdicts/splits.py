@@ -21,9 +21,7 @@ from pyspark.sql import functions as F
 
 KEY = ("cluster", "cycle", "bundle")
 MEGABYTE = 1_000_000
-"""Bytes in a megabyte by the smaller of its two definitions. By the larger definition, a limit in
-megabytes would be more bytes.
-"""
+"""Bytes in a megabyte by the smaller of its two definitions; the larger one would raise limits."""
 
 LATE_DATA = timedelta(days=1)
 """Maximum time from a bundle's split to the record of the data that the leader then had about it.
@@ -33,7 +31,7 @@ SPLIT_ROUND_SECONDS = 60
 """Seconds within which a leader makes all splits of one round."""
 
 MEASURED = ("topics", "sessions", "messages", "bytes")
-"""The quantities to which the limits in `growth.LIMITS` apply, in the same order."""
+"""The quantities to which `growth.LIMITS` apply, in the same order."""
 
 
 def leader_splits(silver: Silver, plan: AuditPlan) -> DataFrame:
@@ -52,9 +50,7 @@ def recently_split(silver: Silver, since: datetime) -> DataFrame:
 
 
 def affected_splits(own: DataFrame, silver: Silver, since: datetime) -> DataFrame:
-    """Return the splits that records from `since` on may affect, and the splits since then that are
-    already judged.
-    """
+    """Return splits that records from `since` on may affect, and all splits judged since then."""
     later = own.where(F.col("cycle") >= F.lit(since)).select("cluster", "cycle")
     return recently_split(silver, since).unionByName(later)
 
@@ -76,7 +72,8 @@ def findings_about_splits(
 ) -> DataFrame:
     """Return a row per time and rule: `cluster`, `cycle`, `rule`, `verdict` and `evidence`.
 
-    `made` are the splits from `leader_splits`; `count` is their number by `causes.bounded_count`.
+    `made` are the splits from `leader_splits`, and `count` is their number by
+    `causes.bounded_count`.
     """
     rules = _split_rules(plan)
     rows = checkpointed_if_tiny(settings_at.join_settings(silver, plan, made, "cycle"))
@@ -100,7 +97,7 @@ def findings_about_splits(
 
 
 def _with_necessary_samples(silver: Silver, near: Silver, rows: DataFrame, count: int) -> DataFrame:
-    """Add samples as `_with_samples` does, but read as few reports as possible.
+    """Add the same columns as `_with_samples`, but read as few reports as possible.
 
     All reports are read only if recent reports leave open whether a split bundle exceeded a limit.
     """
@@ -112,10 +109,10 @@ def _with_necessary_samples(silver: Silver, near: Silver, rows: DataFrame, count
 
 
 def _with_samples(silver: Silver, rows: DataFrame, count: int) -> DataFrame:
-    """Add the maximum of each of `MEASURED` over all reports of the bundle before its split.
+    """Add the maximum of each of `MEASURED` over all reports of a bundle before its split.
 
     A maximum is null if there is no report, or if the leader recorded its own data about the bundle
-    at any time up to `LATE_DATA` after the split.
+    before the split or within `LATE_DATA` after it.
     """
     sought = causes.broadcast_few(rows.select(*KEY), count)
     ahead = F.unix_seconds("at") - F.unix_seconds("cycle")
@@ -170,7 +167,7 @@ def _with_names(silver: Silver, rows: DataFrame, count: int) -> DataFrame:
 
 
 def _added_parts() -> Column:
-    """Return the number of bundles that recent splits added and that no report has shown yet."""
+    """Return the number of bundles that recent splits added and that are not in any report yet."""
     course = Window.partitionBy("cluster", ranges.namespace_of(F.col("bundle")))
     course = course.orderBy(F.unix_micros("cycle")).rangeBetween(
         -SPLIT_ROUND_SECONDS * 1_000_000, -1
@@ -183,8 +180,8 @@ def _added_parts() -> Column:
 def _period_number(time: str) -> Column:
     """Return the number of the period that contains a time.
 
-    A period is as long as a report counts. Therefore, all reports that count at a time are from the
-    period of that time or from the previous period.
+    A period is as long as a report counts, so all reports that count at a time are from its own
+    period or the previous one.
     """
     return F.floor(F.unix_seconds(time) / causes.SILENCE)
 
@@ -198,10 +195,9 @@ def _rule_struct(rule: str, broken: Column, evidence: Column) -> Column:
 
 
 def judge_limits() -> Column:
-    """Return a violation if no report exceeded any limit, under any reading. [SPLIT-05]
+    """Return a violation if, under every reading, all reports were within all limits. [SPLIT-05]
 
-    The records do not decide this if the leader may have known the bundle before the history
-    begins.
+    It remains undecided if the leader may have known the bundle before the history begins.
     """
     within = F.when(F.col("led"), F.lit(True))
     for name, what in zip(growth.LIMITS, MEASURED, strict=True):
@@ -219,7 +215,9 @@ def judge_limits() -> Column:
 
 
 def judge_room() -> Column:
-    """Return a violation if the namespace already had its maximum number of bundles. [SPLIT-06]"""
+    """Return a violation if the namespace had already reached its maximum number of bundles.
+    [SPLIT-06]
+    """
     there, more = F.size("names") + F.coalesce("added", F.lit(0)), F.size("into") - 1
     full = F.when(F.col("names").isNotNull(), there + more > _setting_column(growth.MAX_BUNDLES))
     told = formatting.joined(

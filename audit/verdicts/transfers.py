@@ -87,8 +87,8 @@ def _row(rule: str) -> Column:
 
 
 def affected_turns(own: DataFrame, silver: Silver, since: datetime) -> DataFrame:
-    """Return `cluster` and `cycle` of the unloads that records from `since` on may affect, and of
-    the turns since then.
+    """Return `cluster` and `cycle` of turns since `since`, and of unloads that later records may
+    affect.
     """
     later = own.where(F.col("cycle") >= F.lit(since)).select("cluster", "cycle")
     known = silver.actions.where((F.col("kind") == "unloaded") & (F.col("cause") == SHEDDING))
@@ -98,8 +98,8 @@ def affected_turns(own: DataFrame, silver: Silver, since: datetime) -> DataFrame
 
 
 def _turns(silver: Silver, made: GoldTables, plan: AuditPlan) -> DataFrame:
-    """Return the unloads by TransferShedder with the time of their turn as `cycle`, and with data
-    about the turn.
+    """Return the unloads by TransferShedder, each with the time of its turn as `cycle` and data
+    about it.
     """
     every = streaks.with_all_days(made)["unloads"]
     went = every.where((F.col("cause") == SHEDDING) & ~F.col("open")).select(*UNLOAD).distinct()
@@ -111,8 +111,8 @@ def _turns(silver: Silver, made: GoldTables, plan: AuditPlan) -> DataFrame:
 
 
 def _in_turns(rows: DataFrame) -> DataFrame:
-    """Add `cycle` and `last` (first and last time of the turn), and `ended` (last time of the
-    previous turn).
+    """Add `cycle` and `last` (first and last time of the turn), and `ended` (end of the previous
+    turn).
     """
     course = Window.partitionBy("cluster").orderBy("at", "bundle")
     gap = F.unix_micros("at") - F.unix_micros(F.lag("at").over(course))
@@ -252,8 +252,8 @@ def _load_of(broker: Column) -> Column:
 
 
 def _is_too_old(broker: Column) -> Column:
-    """True if a broker's load data do not show a bundle's last move, because they were written
-    before it.
+    """True if a broker's load data are older than a bundle's last move and therefore do not show
+    it.
     """
     moved = F.col("arrived") + _seconds(causes.MAX_SKEW)
     return F.coalesce(_load_of(broker)["written"] <= moved, F.lit(False))
@@ -309,7 +309,7 @@ def _few_brokers() -> Column:
 
 
 def _to_less_loaded() -> Column:
-    """Return a violation if a bundle goes to a broker with more load. [TRANSFER-09]"""
+    """Return a violation if a bundle moves to a broker with more load. [TRANSFER-09]"""
     source, target = _load_of(F.col("broker")), _load_of(F.col("to"))
     lack = (
         F.when(F.isnull("loads"), NO_LOADS)

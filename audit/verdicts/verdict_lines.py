@@ -1,4 +1,4 @@
-"""The verdicts on one cycle, and what is assumed about its brokers, as text."""
+"""The verdicts on one cycle, and the assumptions about its brokers, as text."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ ASSUMED = {
     UNKNOWN_CONTENT: "counts a broker by a former report",
     LOST: "leaves out a broker of unknown load",
 }
-"""Texts on what the arithmetic assumes about a broker, by its `standing`."""
+"""Texts on how the arithmetic treats a broker, by its `standing`."""
 
 
 def assumption_lines(usages: DataFrame, moment: str) -> Iterator[str]:
-    """Yield what the arithmetic of a moment assumes about brokers that may count or not."""
+    """Yield lines on how the arithmetic of a moment treats brokers that may or may not count."""
     at = F.col("moment") == F.lit(moment).cast("timestamp")
     rows = usages.where(at & F.col("standing").isNotNull()).orderBy("broker")
     for standing, note in rows.select("standing", "note").collect():
@@ -29,7 +29,7 @@ def assumption_lines(usages: DataFrame, moment: str) -> Iterator[str]:
 
 
 def judging_rules_text(verdicts: DataFrame) -> str:
-    """Return text with the rules that judge a cycle in which no rule is broken or undecided."""
+    """Return text that lists the rules that judge a cycle, if none is broken or undecided."""
     rules = sorted(row["rule"] for row in verdicts.select("rule").distinct().collect())
     if not rules:
         return "no rule judges this cycle"
@@ -39,10 +39,10 @@ def judging_rules_text(verdicts: DataFrame) -> str:
 
 
 def verdict_lines(verdicts: DataFrame, findings: DataFrame | None = None) -> Iterator[str]:
-    """Yield the lines of each verdict on a cycle, other than `allowed`.
+    """Yield lines about each verdict on a cycle that is not `allowed`.
 
-    If `findings` show that the cycle may have run at several moments, each verdict comes with the
-    moment for which its figures were computed, since the leader's knowledge differs between them.
+    If `findings` show that the cycle may have run at several moments, each verdict has the moment
+    for which its figures were computed, since the leader may know something else at each.
     """
     rows = verdicts.where(F.col("verdict") != "allowed").orderBy("rule", "verdict")
     shown = [tuple(row) for row in rows.select("rule", "verdict", "evidence").collect()]

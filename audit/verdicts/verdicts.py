@@ -55,15 +55,13 @@ MAYBE_NOT_RESTARTED = "the strategy changed, and nothing shows that the leader w
 
 
 def rules_of(plan: AuditPlan) -> tuple[str, ...]:
-    """Return the rules that apply and that have a check; empty if no rule of the profile
-    has one.
-    """
+    """Return the rules that apply and have a check; empty if the profile has no such rule."""
     rules = {rule.id for rule in specs.load().rules_of(plan.profile) if rule.applies(plan.readings)}
     return tuple(rule for rule in CHECKS if rule in rules)
 
 
 def checks_for_strategies(strategies: Sequence[str], plan: AuditPlan) -> tuple[str, ...]:
-    """Return the rules that are about all strategies, or about one of these strategies."""
+    """Return the rules about all strategies, and those about any of these strategies."""
     about = (None, *strategies)
     return tuple(rule for rule in rules_of(plan) if missing_settings.strategy_of(rule) in about)
 
@@ -96,11 +94,10 @@ def findings(silver: Silver, made: GoldTables, plan: AuditPlan) -> DataFrame:
     """Return the table `findings`: a row for each cycle and each rule that applies to it.
 
     An assumed cycle is judged at each of its possible moments. A violation is undecided if moments
-    disagree, if the column `doubt` says that the leader's knowledge is uncertain, or if it may be
-    none under another alternative of a reading that the documents leave open. `moment` is the first
-    moment at which the rule is violated. If it is certain that one broker omits an action and that
-    another takes a forbidden one, there are two rows. Findings about splits have the time of the
-    split as `cycle`.
+    disagree, if the column `doubt` says that the leader's knowledge is uncertain, or if another
+    alternative of an open reading may allow it. `moment` is the first moment at which the rule is
+    violated. If it is certain that one broker omits a required action and another takes a forbidden
+    one, there are two rows. Findings about splits have the time of the split as `cycle`.
     """
     found = _cycle_findings(made, plan)
     found = faults_under_all_readings(found, plan, partial(_judge_again, silver, made))
@@ -116,9 +113,9 @@ def _judge_again(
     plan: AuditPlan,
     rules: Collection[str],
 ) -> DataFrame:
-    """Return the findings about the cycles `ran` by a plan with other readings, and by some rules.
+    """Return the findings of these rules about the cycles `ran` by a plan with other readings.
 
-    The tables that depend on readings are built anew, for these cycles only.
+    The tables that depend on readings are rebuilt for these cycles only.
     """
     few = {
         name: made[name].join(ran, ["cluster", "cycle"], "left_semi")
@@ -133,7 +130,7 @@ def _judge_again(
 def _cycle_findings(
     made: GoldTables, plan: AuditPlan, only: Collection[str] = tuple(CHECKS)
 ) -> DataFrame:
-    """Return the findings about cycles by the plan's readings, and by some rules only."""
+    """Return the findings of the rules `only` about cycles, by the plan's readings."""
     moments = cycles.in_period_of(cycles.cycle_moments(made, plan), plan)
     strategies = cycles.strategies_followed(made, plan)
     moments = streaks.with_streaks(moments, made, plan, strategies)
@@ -218,8 +215,10 @@ def _facts(
 
 
 def _with_minimum_unload(settings: Column, given: Column, plan: AuditPlan) -> Column:
-    """Add the minimum unload of a release's ThresholdShedder to the settings, even if no document
-    names it, so that smaller unloads are not required of the release.
+    """Add the minimum unload of a release's ThresholdShedder to the settings, so that smaller
+    unloads are not required.
+
+    It is added even if no document names this setting.
     """
     hidden = specs.load().profile(plan.profile).hidden.get(MIN_THROUGHPUT)
     if hidden is None:
@@ -251,10 +250,11 @@ def _other_settings(plan: AuditPlan) -> Column:
 
 
 def _at_all_moments(said: DataFrame) -> DataFrame:
-    """Combine the findings at all moments of a cycle: return a row for each cycle and rule, and a
-    row for each side on which the rule is broken, by an omission or by an action.
+    """Combine the findings at all moments of a cycle into a row per rule, and a row per side on
+    which the rule is broken.
 
-    `moment` is the moment of the first violation. `side` is null in the rows about both sides.
+    A side is an omission or a forbidden action; `side` is null in the row about both. `moment` is
+    the moment of the first violation.
     """
     whole = F.struct(F.lit(None).cast("boolean").alias("side"), "broken", *SIDE)
     sides = F.transform(
@@ -282,7 +282,7 @@ def _at_all_moments(said: DataFrame) -> DataFrame:
 
 
 def _depends_on_doubt() -> Column:
-    """True if the rule's verdict depends on what is in doubt about the cycle."""
+    """True if the verdict depends on the point that is in doubt about the cycle."""
     doubt, lacking, by_order = F.col("doubt"), F.col("lacking"), F.col("rule").isin(*BY_ORDER)
     amount = lacking & ~F.col("rule").isin(*SHEDS_SOME)
     return (
@@ -298,7 +298,7 @@ SHEDS_SOME = (
     *("OVERLOAD-01", "OVERLOAD-09", "OVERLOAD-10", "THRESHOLD-01"),
     *("UNIFORM-01", "UNIFORM-08", "AVERAGE-01", "AVERAGE-02"),
 )
-"""Rules that a broker satisfies if it sheds any bundle, even if another bundle must stay."""
+"""Rules that a broker keeps by shedding any bundle, even if another bundle must stay."""
 
 
 def _verdict() -> Column:
@@ -309,8 +309,8 @@ def _verdict() -> Column:
 
 
 def _is_kept() -> Column:
-    """True for the row of each side on which a fault is certain, and for the row about both sides
-    if there is no such side.
+    """True for rows to keep: each side on which a fault is certain or, if there is none, the row
+    about both sides.
     """
     certain = F.col("side").isNotNull() & is_fault()
     any_side = F.max(certain).over(Window.partitionBy("cluster", "cycle", "rule"))
@@ -318,8 +318,8 @@ def _is_kept() -> Column:
 
 
 def _memory_notes(moments: DataFrame, made: GoldTables) -> DataFrame:
-    """Return the cycles in which it matters whether the leader knows what former leaders knew, with
-    a phrase about it in the column `memory`.
+    """Return the cycles in which the memory of former leaders matters, with a phrase about it as
+    `memory`.
     """
     rows = made["broker_usage"].where("if_kept is not null").select("cluster", "cycle")
     if "kept_streak" in moments.columns:

@@ -1,6 +1,4 @@
-"""The suite's checks of a single shedding cycle as Spark columns, which can judge a fleet's
-history.
-"""
+"""The suite's checks of a single shedding cycle, as Spark columns that judge whole histories."""
 
 from __future__ import annotations
 

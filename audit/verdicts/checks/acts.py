@@ -1,7 +1,7 @@
 """`broker_decisions`: a summary of each broker's bundles and unloads in a cycle.
 
-If it is uncertain whether shedding caused some unloads, there are two `views` of the broker. One
-view counts all unloads, and the other only the unloads that shedding certainly caused.
+If it is uncertain whether shedding caused some unloads, the broker has two `views`: one counts all
+unloads, the other only those that shedding certainly caused.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ VIEW_TYPE = (
     "alien array<string>, ownerless array<string>, gone array<string>"
 )
 """Spark type of a view of a broker. `perhaps` is the number of unloads that the view leaves out.
-`unweighed` is the number of unloads of bundles that the broker may have owned, but whose traffic it
-had not reported. `alien` are unloaded bundles that are not known to be its own, and
-`ownerless` the `alien` bundles whose owner is not known. `gone` are all unloaded bundles.
+`unweighed` is the number of unloads of bundles that the broker may have owned but whose traffic it
+had not reported. `alien` are unloaded bundles that the broker is not known to own, and `ownerless`
+those among them without a known owner. `gone` are all unloaded bundles.
 """
 
 MOVERS = "movers array<struct<messages double, bytes double>>"
@@ -53,8 +53,8 @@ the broker's bundles; null if that of any bundle is unknown.
 def summarize_brokers(decided: DataFrame, key: Sequence[str]) -> DataFrame:
     """Return a row for each broker in a cycle.
 
-    The columns `key` identify the broker and the cycle. `decided` has the rows of the broker's
-    bundles. The column `decisions` keeps the rows of the bundles that were chosen or unloaded.
+    The columns `key` identify broker and cycle. `decided` has a row for each bundle of the broker.
+    The column `decisions` keeps the rows of the bundles that were chosen or unloaded.
     """
     keys = list(key)
     told = F.struct(*(name for name in decided.columns if name not in keys))
@@ -117,9 +117,7 @@ def _must_stay() -> Column:
 
 
 def _unload_columns() -> list[Column]:
-    """Return columns with the bundles that a broker must keep, with all its unloads, and with the
-    unloads that shedding certainly caused.
-    """
+    """Return columns with a broker's immovable bundles, its unloads, and its certain shedding."""
     own, unloaded, less = F.col("owned"), F.col("unloaded"), (-F.col("traffic")).alias("less")
     sure = F.filter("done", lambda at: ~F.array_contains("doubtful", at))
     claimed = F.coalesce("claimed", F.lit(False))
@@ -189,6 +187,6 @@ def no_unloads() -> Column:
 
 
 def both_views_certain(views: Column) -> Column:
-    """Return two views with the same content, given a broker's only view."""
+    """Return a broker's only view twice: both of its views are then the same."""
     one = views[0]
     return F.array(one.withField("sure", F.lit(False)), one.withField("sure", F.lit(True)))

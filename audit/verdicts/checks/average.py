@@ -72,8 +72,8 @@ def _hits_text(threshold: str, hits: Column) -> Column:
 
 
 def _share_of_difference(measure: str) -> Column:
-    """Return the configured share of the difference in traffic between the most and the least used
-    broker.
+    """Return the configured share of the traffic by which the most used broker exceeds the least
+    used.
     """
     carried = F.when(F.col("first"), F.col(f"carries.{measure}"))
     ends = (
@@ -107,18 +107,18 @@ def _must_unload_after_hits(threshold: str) -> RuleColumns:
 
 @register_check("AVERAGE-01")
 def enough_hits_over_the_low_threshold_unload(_readings: Readings) -> RuleColumns:
-    """The most used broker unloads after enough consecutive cycles above the low threshold."""
+    """After enough consecutive cycles above the low threshold, the most used broker unloads."""
     return _must_unload_after_hits("low")
 
 
 @register_check("AVERAGE-02")
 def enough_hits_over_the_high_threshold_unload(_readings: Readings) -> RuleColumns:
-    """The most used broker unloads after enough consecutive cycles above the high threshold."""
+    """After enough consecutive cycles above the high threshold, the most used broker unloads."""
     return _must_unload_after_hits("high")
 
 
 def _most_hits(threshold: str) -> Column:
-    """Return the highest number of hits that is possible for any pair of brokers."""
+    """Return the largest number of hits of a threshold that any possible pair of brokers has."""
     over, _ = HITS[threshold]
     none = _pair_column("apart") < setting_in_force(over) - POINTS
     before = F.coalesce(F.col(f"perhaps_streak.{threshold}"), F.lit(0))
@@ -127,7 +127,7 @@ def _most_hits(threshold: str) -> Column:
 
 @register_check("AVERAGE-03")
 def too_few_hits_unload_nothing(_readings: Readings) -> RuleColumns:
-    """Nothing is unloaded until a threshold was exceeded in enough consecutive cycles."""
+    """Nothing is unloaded before a threshold is exceeded in enough consecutive cycles."""
     few = [_most_hits(one) < setting_in_force(times) for one, (_, times) in HITS.items()]
     beyond = _pair_column("apart") > setting_in_force(LOW) + POINTS
     reached = few[0] & few[1] & beyond & (F.col("owned") > 0)
@@ -138,7 +138,7 @@ def too_few_hits_unload_nothing(_readings: Readings) -> RuleColumns:
 
 @register_check("AVERAGE-04")
 def nothing_goes_within_the_low_threshold(_readings: Readings) -> RuleColumns:
-    """Nothing is unloaded in a cycle in which the difference is not above the low threshold."""
+    """Nothing is unloaded unless the difference in usage exceeds the low threshold."""
     low = setting_in_force(LOW)
     within = (_pair_column("apart") < low - POINTS) & (low <= setting_in_force(HIGH))
     told = F.concat(_apart_text(), F.lit(", within the threshold of "), plain(low))

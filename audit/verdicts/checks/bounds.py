@@ -1,9 +1,9 @@
-"""Checks of ThresholdShedder that hold for any weight of earlier usage. They are used after a
-leader's first cycle.
+"""Checks of ThresholdShedder after a leader's first cycle, which hold for any weight of earlier
+usage.
 
-The documents say that earlier observations count, but not how much. The compared usage lies between
-the lowest and the highest usage observed of a broker. Bounds of everything else follow from this. A
-decision is wrong if it is wrong at both bounds.
+The documents say that earlier observations count, but not how much. The usage that counts is
+therefore between a broker's lowest and highest observed usage, which gives bounds of everything
+that depends on it. A decision is wrong if it is wrong at both bounds.
 """
 
 from __future__ import annotations
@@ -48,10 +48,10 @@ class ExcessBounds(NamedTuple):
 def excess_over_average(
     share: float = 1.0, least: str = "least", most: str = "most"
 ) -> ExcessBounds:
-    """Return by how many percentage points a broker exceeds `share` times the average usage.
+    """Return bounds of a broker's usage minus `share` times the average usage, in percentage
+    points.
 
-    `least` and `most` are the columns with the lowest and the highest possible usage of each
-    broker.
+    `least` and `most` are the columns with each broker's lowest and highest possible usage.
     """
     count, low, high = F.col("brokers"), F.col(least), F.col(most)
     own = 1 - share / count
@@ -64,7 +64,7 @@ def excess_over_average(
 def _excess_over_target(
     readings: Readings, least: str = "least", most: str = "most"
 ) -> ExcessBounds:
-    """Return by how many percentage points a broker exceeds its target."""
+    """Return bounds of a broker's usage minus its target, in percentage points."""
     if readings["threshold-target"] == "percent":
         return excess_over_average(1 - BELOW_AVERAGE / 100, least, most)
     plain = excess_over_average(least=least, most=most)
@@ -88,7 +88,7 @@ def least_bytes_to_shed(readings: Readings, least: str = "least", most: str = "m
 
 
 def _traffic_bounds(readings: Readings) -> ExcessBounds:
-    """Return the least and the most traffic that a broker above the limit may have to unload."""
+    """Return bounds of the traffic that a broker above the limit must unload."""
     excess, released = (
         _excess_over_target(readings),
         TRAFFIC_SHARE_BY_READING[readings["threshold-released"]],
@@ -100,8 +100,8 @@ def _traffic_bounds(readings: Readings) -> ExcessBounds:
 
 
 def with_history(judged: RuleColumns, *, boundary: bool = False) -> RuleColumns:
-    """Return the result, restricted to cycles of ThresholdShedder with earlier observations in
-    which the lower boundary is on if `boundary` is true, and off otherwise.
+    """Restrict a result to cycles of ThresholdShedder with earlier observations and the lower
+    boundary enabled, or disabled if `boundary` is false.
     """
     named = F.col("strategy") == "ThresholdShedder"
     on = certainly(setting_in_force(LOWER_BOUNDARY))
@@ -114,15 +114,15 @@ def _threshold() -> Column:
 
 
 def _is_surely_within() -> Column:
-    """True if a broker is certainly not above the limit, and need not shed for overload."""
+    """True if a broker is certainly not above the limit and need not shed as overloaded."""
     within = excess_over_average().most < _threshold() - POINTS
     return certainly(within) & ~F.col("sheds_under_85")
 
 
 @register_bounded_check("THRESHOLD-02")
 def only_the_busiest_sheds_for_an_idle_broker(readings: Readings) -> RuleColumns:
-    """With the lower boundary enabled, a broker certainly not above the limit sheds nothing if
-    another broker that can unload certainly has a higher usage.
+    """With the lower boundary enabled, a broker certainly not above the limit sheds nothing if the
+    usage of another broker that can unload is certainly higher.
     """
     released = TRAFFIC_SHARE_BY_READING[readings["threshold-released"]]
     needed = released(_excess_over_target(readings).least, F.col("least")) * F.col("carries.bytes")
@@ -147,9 +147,7 @@ def only_the_busiest_sheds_for_an_idle_broker(readings: Readings) -> RuleColumns
 
 @register_bounded_check("THRESHOLD-10")
 def nothing_goes_while_certainly_nobody_is_idle(readings: Readings) -> RuleColumns:
-    """If certainly no broker is below the lower boundary or above the limit, nothing is
-    unloaded.
-    """
+    """Nothing is unloaded if certainly no broker is below the lower boundary or above the limit."""
     bound = IDLE_BOUND[readings["lower-boundary"]](F.lit(0.0), _threshold())
     busy = certainly(excess_over_average().least > bound + POINTS)
     neither = no_broker(F.col("first") & ~(busy & _is_surely_within()))

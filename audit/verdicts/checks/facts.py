@@ -1,6 +1,6 @@
 """The rows that checks read, one per broker of a cycle: bundles, unloads, usage and limits.
 
-A comparison that rounding could decide is null, as in the suite's own checks.
+As in the suite's own checks, the result of a comparison is null if rounding could decide it.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ Readings = Mapping[str, str]
 
 POINTS, SHARE = float(check.POINTS), float(check.SHARE)
 EXACT = (0.0, 25.0, 50.0, 75.0, 100.0)
-"""Percentages that floating-point numbers of any precision represent exactly."""
+"""Percentages that floating-point numbers represent exactly."""
 
 EXACT_WEIGHTS = (0.0, 0.25, 0.5, 0.75, 1.0)
 BOUNDS = ("least", "most", "lower", "upper")
-"""Columns with bounds of a broker's usage. Each has its sum over the brokers of a cycle in a column
-whose name ends with `_total`.
+"""Columns with bounds of a broker's usage. Their sums over all brokers of a cycle are in columns
+whose names end with `_total`.
 """
 
 KEY = ["cycle", "broker"]
@@ -88,7 +88,7 @@ def facts(
 def _repeat_for_views(rows: DataFrame) -> DataFrame:
     """Return a row for each view of a broker.
 
-    If one broker of a cycle has two views, all brokers of the cycle have two.
+    If any broker of a cycle has two views, all brokers of the cycle get two.
     """
     most = F.max(F.size("views")).over(Window.partitionBy("cycle"))
     every = F.when(
@@ -190,10 +190,10 @@ def _with_common_columns(rows: DataFrame, readings: Readings) -> DataFrame:
 
 
 def exceeds_minimum_unload(needed: Column) -> Column:
-    """True if the bytes to shed and the movable bytes both exceed the minimum for an unload.
+    """True if both the bytes to shed and the movable bytes exceed the minimum for an unload.
 
-    Always true if there is no minimum. Null if the result depends on which bundles are unloaded, or
-    on which definition of a megabyte applies. [THRESHOLD-20]
+    Always true without a minimum. Null if the result depends on which bundles are unloaded, or on
+    the definition of a megabyte. [THRESHOLD-20]
     """
     least, most = setting_in_force(threshold.MIN_THROUGHPUT), or_zero(F.col("movable_bytes"))
     much, little = least * MEGABYTE["binary"], least * MEGABYTE["decimal"]
@@ -206,10 +206,10 @@ def exceeds_minimum_unload(needed: Column) -> Column:
 
 
 def points_to_shed(excess: Column) -> Column:
-    """Return the percentage points of its traffic that a broker certainly sheds, given how far its
-    usage exceeds the average.
+    """Return the percentage points of its traffic that a broker certainly sheds.
 
-    A release sheds the excess over average and threshold plus five points.
+    `excess` is the distance of its usage from the average. A release sheds the excess over average
+    and threshold plus five points.
     """
     over = excess - F.col("thresholdshedder.threshold") + threshold.BELOW_AVERAGE
     return F.when(F.col("released"), over).otherwise(excess)
@@ -223,7 +223,7 @@ def _is_laden() -> Column:
 def has_no_excluded() -> Column:
     """True if a broker has no bundle of a namespace that is excluded from shedding.
 
-    If it has one, no document says whether other bundles must make up for it.
+    No document says whether other bundles must make up for such a bundle.
     """
     return F.coalesce(F.size("excluded"), F.lit(0)) <= 0
 
@@ -234,7 +234,7 @@ def total_traffic(bundles: Column) -> Column:
 
 
 def is_too_close(amount: Column, bound: Column) -> Column:
-    """True if two percentages are so close that floating point might not tell them apart."""
+    """True if two percentages differ so little that floating point might not tell them apart."""
     return F.abs(amount - bound) <= POINTS
 
 
@@ -250,8 +250,8 @@ def _are_all_exact() -> Column:
 
 
 def _is_exact() -> Column:
-    """True if no floating-point arithmetic can round a broker's usage: all percentages are in
-    `EXACT`, and all weights in `EXACT_WEIGHTS`.
+    """True if a broker's usage is computed without rounding: all percentages are in `EXACT`, and
+    all weights in `EXACT_WEIGHTS`.
     """
     weights = reduce(
         and_, (setting_in_force(name).isin(*EXACT_WEIGHTS) for name in usage.WEIGHTS.values())

@@ -17,9 +17,9 @@ CHECKS_DESTINATION = "released-3.0"
 def with_bundles_that_may_stay(silver: Silver, rows: DataFrame, plan: AuditPlan) -> DataFrame:
     """Add the column `held`, true if the bundle may have to stay on its broker.
 
-    There are three possible reasons. The bundle's namespace may be in an anti-affinity group. In a
-    release, the bundle may be a heartbeat bundle. Placement may choose the present owner again, if
-    no other broker has fewer bundles of the namespace.
+    There are three possible reasons: the bundle's namespace may be in an anti-affinity group; the
+    bundle may be a heartbeat bundle, if a release is judged; or placement may choose the present
+    owner again, if no other broker has fewer bundles of the namespace.
     """
     rows = rows.withColumn("space", ranges.namespace_of(F.col("bundle")))
     groups = silver.contexts.where("kind = 'group'").select(
@@ -39,9 +39,7 @@ def with_bundles_that_may_stay(silver: Silver, rows: DataFrame, plan: AuditPlan)
 
 
 def _with_fewest(rows: DataFrame) -> tuple[DataFrame, Column]:
-    """Return the rows, and a column that is true if no broker has fewer bundles of the namespace
-    than the owner.
-    """
+    """Add a column that is true if no broker has fewer bundles of the namespace than the owner."""
     of_broker = Window.partitionBy("cycle", "space", "broker")
     of_space, cycle = Window.partitionBy("cycle", "space"), Window.partitionBy("cycle")
     rows = rows.withColumn("own", F.count_if("owned").over(of_broker))

@@ -1,10 +1,10 @@
-"""Views of a cycle about which something is unknown. A verdict stands if all views agree.
+"""Views of a cycle: possible states of everything that is unknown about it.
 
-A broker that may have gone is counted in one view and left out in another, unless it shed bundles.
-A broker whose newest report has unknown content is counted with its previous report in one view,
-with no usage in another, and with full usage in a third. Each possible combination of settings and
-strategy has its own view. There is also a view in which the leader knows what former leaders knew,
-if that matters.
+A verdict stands if all views agree. A broker that may have gone is counted in one view and left out
+in another, unless it shed bundles. A broker whose newest report has unknown content is counted with
+its previous report in one view, with no usage in another, and with full usage in a third. Each
+possible combination of settings and strategy has its own view. If the memory of former leaders
+matters, there is also a view in which the leader has it.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ STREAKS = {"streak": "streak", "perhaps_streak": "perhaps"}
 
 
 def with_views(rows: DataFrame) -> DataFrame:
-    """Return a row for each view of a broker in a cycle, with `knowledge_views`, the number of
-    views.
+    """Return a row for each view of a broker in a cycle, with the number of views in
+    `knowledge_views`.
 
     `cycle` becomes a struct of `cycle` and `view`. `standing` is the column of `last_reports`.
     `others` are structs of the settings, names and strategy that may apply instead of the recorded
-    ones. `if_kept` and `kept_streak`, if there are such columns, are the bounds of a broker's usage
-    and the streaks if the leader knows what former leaders knew; null if that makes no difference.
-    `remembers` is true in views in which the leader knows this.
+    ones. The columns `if_kept` and `kept_streak` are optional. They are the bounds of a broker's
+    usage and the streaks if the leader has the memory of former leaders; null if that makes no
+    difference. `remembers` is true in views in which the leader has this memory.
     """
     known, other = F.struct(*VARIED_COLUMNS), F.col("others")
     choices = F.concat(F.array(known), other)
@@ -81,8 +81,9 @@ def with_views(rows: DataFrame) -> DataFrame:
 
 
 def _memory_views(memories: Sequence[str]) -> Column:
-    """Return an array with a flag per view: whether the leader knows what former leaders knew. It
-    has only false, unless that matters to some broker of the cycle.
+    """Return a flag per view, in an array: true if the leader has the memory of former leaders.
+
+    The array has only false if that memory matters to no broker of the cycle.
     """
     views = F.array(F.lit(False))
     if not memories:
@@ -93,7 +94,7 @@ def _memory_views(memories: Sequence[str]) -> Column:
 
 
 def _remembered_columns(kept: Column, memories: Sequence[str]) -> dict[str, Column]:
-    """Return the columns that differ if the leader knows what former leaders knew."""
+    """Return the columns that depend on whether the leader has the memory of former leaders."""
     columns = {}
     if "if_kept" in memories:
         known = kept & F.col("if_kept").isNotNull()
@@ -131,12 +132,12 @@ def _broker_views() -> Column:
 
 
 def _has_surely_shed() -> Column:
-    """True if the broker certainly shed a bundle in the cycle, which means that it was up."""
+    """True if the broker certainly shed a bundle in the cycle and therefore was running."""
     return F.coalesce(F.element_at("views", -1)["answered"] > 0, F.lit(False))
 
 
 def _viewed_columns(presence: Column) -> dict[str, Column]:
-    """Return the columns of a broker in a view. They are null if the view leaves the broker out."""
+    """Return a broker's columns in a view; null if the view leaves the broker out."""
     standing = F.col("standing")
     extreme = F.when(
         standing.isin(UNKNOWN, LOST), F.when(presence == IDLE, 0.0).when(presence == FULL, 100.0)

@@ -1,7 +1,7 @@
 """Earlier unloads of bundles that TransferShedder unloads. [TRANSFER-20]
 
-No cycles of the extensible manager are recorded. Each of the two unloads may have been decided up
-to `causes.UNLOADING_SECONDS` before its record, and brokers' clocks differ.
+Cycles of the extensible manager are not recorded. Both unloads may have been decided up to
+`causes.UNLOADING_SECONDS` before they were recorded, and brokers' clocks differ.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ def with_earlier_unloads(
 
 
 def again_columns() -> tuple[Column, Column, Column]:
-    """Return whether an unload is certainly within a grace period, why it may be, and the
-    evidence.
+    """Return three columns: whether an unload is certainly within a grace period, why it may be,
+    and the evidence.
     """
     grace = F.col(f"force.{shedding.GRACE}")
     slack = (causes.UNLOADING_SECONDS + causes.MAX_SKEW) / 60

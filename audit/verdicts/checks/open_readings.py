@@ -1,8 +1,8 @@
-"""The readings that the documents leave open and that a rule's verdict in an audit depends on.
+"""The readings on which the verdicts of an audit depend and that the documents leave open.
 
-Under another alternative of such a reading, what a rule forbids or demands may differ. A fault is
-certain only if it is one under each alternative. `broker-rates` is left out, since an audit always
-takes a broker's traffic from its load report.
+Under another alternative of such a reading, a rule may forbid or demand something else. A fault is
+certain only if it is a fault under every alternative. `broker-rates` is left out, since an audit
+always takes a broker's traffic from its load report.
 """
 
 from __future__ import annotations
@@ -61,8 +61,9 @@ READINGS_OF_RULE: Mapping[str, tuple[str, ...]] = {
     "UNIFORM-07": ("overload-scope",),
     "UNIFORM-08": ("uniform-multiplier", "overload-scope"),
 }
-"""For each rule: the readings of which another alternative may allow a fault that the rule's check
-finds. The rule's entry in `specs` lists further readings, under which the rule applies at all.
+"""For each rule: the readings of which another alternative may allow what the rule's check rejects.
+
+The rule's entry in `specs` lists further readings, which decide whether the rule applies at all.
 """
 
 
@@ -74,8 +75,10 @@ def readings_of(rule: str) -> tuple[str, ...]:
 
 
 def open_alternatives(rule: str, plan: AuditPlan) -> dict[str, tuple[str, ...]]:
-    """Return the other alternatives of each reading that the documents leave open, that the user
-    has not chosen, and that the verdict on a rule depends on.
+    """Return the alternatives of each open reading that a rule's verdict depends on, except the
+    plan's.
+
+    Readings for which the user has chosen an alternative are left out.
     """
     known = specs.load()
     if plan.released:
@@ -95,16 +98,16 @@ RULE_OF_CYCLE = ("cluster", "cycle", "rule")
 
 
 Judge = Callable[[DataFrame, AuditPlan, Collection[str]], DataFrame]
-"""A function that returns the findings about some cycles, by a plan with another alternative of a
-reading and by some rules.
+"""A function that returns the findings of some rules about some cycles, by a plan with another
+alternative of a reading.
 """
 
 
 def faults_under_all_readings(found: DataFrame, plan: AuditPlan, judge: Judge) -> DataFrame:
-    """Return the findings. A fault is undecided if it is not certainly one under each alternative
-    of the open readings that its rule depends on.
+    """Return the findings; faults under only some alternatives of the open readings become
+    undecided.
 
-    `judge` is called only if there is a fault that depends on an open reading.
+    `judge` is called only if the rule of a fault depends on an open reading.
     """
     others = {rule: dict(_other_plans(rule, plan)) for rule in CHECKS}
     if not any(others.values()):
@@ -133,8 +136,9 @@ def faults_under_all_readings(found: DataFrame, plan: AuditPlan, judge: Judge) -
 
 
 def _with_doubts(found: DataFrame, columns: Sequence[str]) -> DataFrame:
-    """Return the findings; those with alternatives in the column `by`, under which they may be no
-    faults, are undecided.
+    """Return the findings; those with alternatives in the column `by` become undecided.
+
+    Under these alternatives, they may not be faults.
     """
     doubted = F.col("by").isNotNull()
     same = Window.partitionBy(*RULE_OF_CYCLE)
@@ -153,8 +157,9 @@ def _with_doubts(found: DataFrame, columns: Sequence[str]) -> DataFrame:
 
 
 def _other_plans(rule: str, plan: AuditPlan) -> Iterator[tuple[str, AuditPlan]]:
-    """Yield each other alternative that the verdict on a rule may depend on, such as
-    `overload-trigger=reaches`, with the plan that has it.
+    """Yield other alternatives on which a rule's verdict may depend, each with a plan that has it.
+
+    An alternative is named as in `overload-trigger=reaches`.
     """
     for name, values in open_alternatives(rule, plan).items():
         for value in values:

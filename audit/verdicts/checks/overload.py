@@ -62,8 +62,9 @@ def sheds_its_excess_plus_margin(readings: Readings) -> RuleColumns:
 
 
 def traffic_to_shed() -> Column:
-    """Return the traffic that an overloaded broker must shed. If the broker would have to shed all
-    its bundles, the bundle with the least traffic may stay.
+    """Return the traffic that an overloaded broker must shed.
+
+    If it would have to shed all its bundles, the bundle with the least traffic may stay.
     """
     need, movable = F.col("overloadshedder.need"), F.col("movable_traffic")
     whole = (F.col("blocked") == 0) & (movable < need)
@@ -71,8 +72,8 @@ def traffic_to_shed() -> Column:
 
 
 def sheds_enough(readings: Readings, over: Column, to_shed: Column) -> RuleColumns:
-    """Return a check that a broker sheds the traffic `to_shed`, or all its movable bundles if they
-    carry less.
+    """Return a check that a broker sheds the traffic `to_shed` or, if its movable bundles carry
+    less, all of them.
     """
     bound = F.least(to_shed, F.col("movable_traffic"))
     told = amounts_text(readings, "shed", F.col("shed"), bound)
@@ -117,7 +118,7 @@ def sheds_at_most_one_bundle(_readings: Readings) -> RuleColumns:
 
 @register_check("OVERLOAD-06")
 def the_one_is_the_most_expensive(readings: Readings) -> RuleColumns:
-    """The first bundle that is shed is the most expensive movable one."""
+    """The first bundle that a broker sheds is its most expensive movable one."""
     measure = SHEDDING_MEASURE[readings["expensive-measure"]]
     given = F.filter("out", lambda one: one["movable"])
     at_once = F.filter(given, lambda one: one["at"] == given[0]["at"])
@@ -138,7 +139,7 @@ def the_one_is_the_most_expensive(readings: Readings) -> RuleColumns:
 
 
 def _shed_a_doubtful_one() -> Column:
-    """True if the broker shed a bundle for which it is uncertain whether it had to stay."""
+    """True if the broker shed a bundle that may have had to stay."""
     stuck = F.transform("stuck", lambda one: one["bundle"])
     return F.exists("out", lambda one: ~one["movable"] & ~F.array_contains(stuck, one["bundle"]))
 
@@ -152,7 +153,9 @@ def a_single_bundle_stays(_readings: Readings) -> RuleColumns:
 
 @register_check("OVERLOAD-09")
 def any_one_resource_suffices(_readings: Readings) -> RuleColumns:
-    """A single resource above the threshold overloads a broker, however little else it uses."""
+    """One resource above the threshold makes a broker overloaded, even if it uses little of the
+    others.
+    """
     threshold = F.col("overloadshedder.threshold")
     percents = F.array(*(F.col(f"percent.{name}") for name in RESOURCES))
     hot = F.size(F.filter(percents, lambda percent: percent >= threshold))
@@ -161,7 +164,7 @@ def any_one_resource_suffices(_readings: Readings) -> RuleColumns:
 
 @register_check("OVERLOAD-10")
 def the_threshold_is_85_by_default(_readings: Readings) -> RuleColumns:
-    """If no threshold is set, a broker sheds above 85 % and keeps its bundles below."""
+    """If no threshold is set, a broker sheds above 85 % and keeps its bundles below 85 %."""
     sheds = _must_shed(_is_over() & F.col("loaded"))
     keeps = _must_keep(certainly_not(F.col("overloaded")) & (F.col("owned") > 0))
     unset = ~F.array_contains("named", OVERLOAD_THRESHOLD)

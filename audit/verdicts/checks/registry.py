@@ -1,4 +1,4 @@
-"""The checks, which are functions that return columns, by the ID of the rule."""
+"""The checks by the ID of their rule: functions that return columns."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def is_fault() -> Column:
 
 @dataclass(frozen=True)
 class RuleColumns:
-    """Result of a rule for each row of `facts.facts`: whether it applies, whether it is violated,
-    and the evidence.
+    """Columns with a rule's result for each row of `facts.facts`: whether the rule applies, whether
+    it is violated, and the evidence.
 
     `lacking` is true if a required action is missing, and false if a forbidden action was taken.
     Columns may be null where the rule does not apply.
@@ -36,7 +36,9 @@ class RuleColumns:
     lacking: Column
 
     def restricted_to(self, *holds: Column) -> RuleColumns:
-        """Return the result, restricted to rows in which all these conditions are true."""
+        """Return the result for rows in which all conditions are true; the rule does not apply in
+        others.
+        """
         both = certainly(holds[0])
         for one in holds[1:]:
             both = both & certainly(one)
@@ -49,15 +51,15 @@ CHECKS: dict[str, RuleCheck] = {}
 
 
 BOUND_CHECKS: dict[str, RuleCheck] = {}
-"""Second checks of some rules, for cycles after a leader's first cycle, in which the first checks
-do not apply.
+"""Second checks of some rules, for all cycles after a leader's first, to which the first checks do
+not apply.
 
 They use bounds that hold for any weight of earlier observations.
 """
 
 
 def register_bounded_check(rule: str) -> Callable[[RuleCheck], RuleCheck]:
-    """Return a decorator that registers the second check of a rule, which uses bounds."""
+    """Return a decorator that registers a rule's second check, which uses bounds."""
 
     def register(judged: RuleCheck) -> RuleCheck:
         BOUND_CHECKS[rule] = judged
@@ -93,7 +95,7 @@ def may_not(reached: Column, done: Column, evidence: Column) -> RuleColumns:
 
 
 def combine_checks(first: RuleColumns, second: RuleColumns) -> RuleColumns:
-    """Return the combination of two results, of which at most one can be a violation in any row."""
+    """Combine two results, of which at most one is a violation in any row."""
     return RuleColumns(
         first.reached | second.reached,
         first.broken | second.broken,
@@ -103,10 +105,10 @@ def combine_checks(first: RuleColumns, second: RuleColumns) -> RuleColumns:
 
 
 def certainly(holds: Column) -> Column:
-    """True if the condition is true; false if it is null, because rounding could decide it."""
+    """True if the condition is true; false also if rounding could decide it, so that it is null."""
     return F.coalesce(holds, F.lit(False))
 
 
 def certainly_not(holds: Column) -> Column:
-    """True if the condition is false; false if it is null."""
+    """True if the condition is false; false also if it is null."""
     return F.coalesce(~holds, F.lit(False))

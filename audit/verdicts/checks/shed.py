@@ -28,7 +28,7 @@ from pyspark.sql import functions as F
 OWNER_UNKNOWN = (
     "no record shows who owned it then; an unload may be recorded later than it happened"
 )
-"""Reason why it is open whether a broker owned a bundle that it unloaded and no longer reports."""
+"""Why it is unknown whether a broker owned a bundle that it unloaded and no longer reports."""
 
 
 def forbid_always(reached: Column, done: Column, evidence: Column) -> RuleColumns:
@@ -103,7 +103,7 @@ def bundles_of_excluded_namespaces_stay(_readings: Readings) -> RuleColumns:
 
 
 def _last_unload(one: Column) -> Column:
-    """Return a bundle and the time from its last unload to the cycle, as text."""
+    """Return text on a bundle: its name, and the time from its last unload to the cycle."""
     minutes = F.coalesce(plain(one["moved"]), F.lit("some"))
     return F.concat(
         one["bundle"], F.lit(", unloaded "), minutes, F.lit(" minutes before the cycle")

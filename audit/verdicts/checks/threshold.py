@@ -69,8 +69,8 @@ def _is_over() -> Column:
 def _must_keep_all() -> Column:
     """True if a broker is certainly not above the limit.
 
-    A broker above the limit may have to keep all its bundles because they carry too little traffic.
-    It is not included here: if it sheds, it breaks only THRESHOLD-20.
+    A broker above the limit whose bundles carry too little traffic must keep them, too, but if it
+    sheds, it breaks only THRESHOLD-20.
     """
     return certainly_not(F.col("above")) & ~F.col("sheds_under_85")
 
@@ -106,8 +106,8 @@ def _may_relieve_idle_broker() -> Column:
 
 @register_check("THRESHOLD-03")
 def sheds_enough_to_come_below_the_average(readings: Readings) -> RuleColumns:
-    """A broker above the limit sheds enough to fall five percentage points below the average, if it
-    can.
+    """A broker above the limit sheds until its usage is five percentage points below the average,
+    if it can.
     """
     return _for_threshold_shedder(
         sheds_enough(readings, _is_over() & F.col("loaded"), _level_column("need"))
@@ -164,8 +164,10 @@ def history_is_smoothed_exponentially(readings: Readings) -> RuleColumns:
 
 
 def _check_range(readings: Readings, least: str, most: str) -> RuleColumns:
-    """Return a check that judges a broker only if the lowest and the highest usage that it may
-    have, in the columns `least` and `most`, lead to the same decision.
+    """Return a check that judges a broker only if its lowest and highest possible usage lead to the
+    same decision.
+
+    `least` and `most` are the columns with these usages.
     """
     lowest, highest = excess_over_average(least=least, most=most)
     threshold = _level_column("threshold")
@@ -200,8 +202,8 @@ def _no_broker_above() -> tuple[Column, Column]:
 def bundles_with_more_traffic_go_first(readings: Readings) -> RuleColumns:
     """A broker sheds no bundle while it keeps a movable one with more traffic.
 
-    The order is not judged if overloaded brokers shed their most expensive bundle under every
-    strategy.
+    The order is not judged if overloaded brokers shed their most expensive bundle first, whichever
+    strategy is set.
     """
     other = readings["expensive-measure"] != readings["shed-measure"]
     dearest = F.lit(readings["overload-amount"] == "one" and other) & F.col("sheds_under_85")
@@ -251,7 +253,7 @@ def _highest_usage_text(highest: Column) -> Column:
 
 @register_check("THRESHOLD-20")
 def too_little_throughput_stays(_readings: Readings) -> RuleColumns:
-    """A broker whose bundles carry at most the minimum throughput sheds none."""
+    """A broker whose bundles carry no more than the minimum throughput sheds none."""
     little = certainly_not(exceeds_minimum_unload(F.col("carries.bytes"))) & ~F.col(
         "sheds_under_85"
     )

@@ -38,8 +38,9 @@ from pyspark.sql import functions as F
 MEASURES = ("messages", "bytes")
 
 MIN_COMPARED = 1.0
-"""Minimum rate of the least loaded broker in comparisons, in messages or bytes per second. A lower
-rate counts as this rate, since no rate is a multiple of 0.
+"""Minimum rate of the least loaded broker in comparisons, in messages or bytes per second.
+
+Lower rates count as this rate, since no rate is a multiple of 0.
 """
 
 
@@ -57,7 +58,7 @@ def _carries(measure: str) -> Column:
 
 
 def _least_loaded(measure: str) -> Column:
-    """Return the broker with the least traffic; the first of several with equal traffic."""
+    """Return the broker with the least traffic, or the first of several that have it."""
     one = F.struct(_carries(measure).alias("carries"), F.col("turn"), F.col("broker"))
     return F.min(F.when(F.col("first"), one)).over(window_of_cycle())["broker"]
 
@@ -72,9 +73,10 @@ def _is_least_loaded() -> Column:
 
 
 def _agreement_on_ends() -> tuple[Column, ...]:
-    """Return conditions that are all true if messages, bytes and usage agree.
+    """Return conditions that are all true if messages, bytes and usage agree on the extreme
+    brokers.
 
-    They must agree on which broker is least loaded, and on a single broker that is most loaded.
+    They must agree on which broker is least loaded, and on a single most loaded broker.
     """
     alone = (
         F.count_if(_carries(measure) == _end_column("most", measure)).over(window_of_cycle()) == 1
@@ -131,11 +133,10 @@ def _difference(measure: str) -> Column:
 
 
 def _room(measure: str) -> Column:
-    """Return the maximum rate that can leave the most loaded broker and certainly even out the
-    load.
+    """Return the rate that may leave the most loaded broker and that certainly evens out the load.
 
-    It is half the difference between the most and the least loaded broker or, if that is less, the
-    part of the most loaded broker's rate above the mean of all brokers.
+    It is the lesser of two amounts: half the difference between the most and the least loaded
+    broker, and the excess of the most loaded broker over the mean of all brokers.
     """
     mean = F.avg(F.when(F.col("first"), or_zero(_carries(measure)))).over(window_of_cycle())
     return F.least(_difference(measure) / 2, _end_column("most", measure) - mean)
@@ -144,7 +145,7 @@ def _room(measure: str) -> Column:
 def _must_unload(readings: Readings, fits: Callable[[Column, str], Column]) -> RuleColumns:
     """Return a check that the most loaded broker unloads if the differences exceed the thresholds.
 
-    This applies only if the broker has at least two bundles, and a movable bundle that `fits` in
+    It applies only if this broker has at least two bundles, and a movable bundle that `fits` in
     both measures.
     """
     mover = F.exists(
@@ -164,7 +165,9 @@ def the_most_loaded_broker_unloads(readings: Readings) -> RuleColumns:
 
 @register_check("UNIFORM-08")
 def the_most_loaded_broker_unloads_within_the_limits(readings: Readings) -> RuleColumns:
-    """If the differences exceed the thresholds and the limits leave a bundle to move, one moves."""
+    """If the differences exceed the thresholds and a bundle is within the limits, a bundle is
+    unloaded.
+    """
     number = setting_in_force(MAX_UNLOADED_BUNDLES)
     thresholds = F.least(setting_in_force(RATE_THRESHOLD), setting_in_force(THROUGHPUT_THRESHOLD))
     limits = (_share().isNotNull(), thresholds > 0, (number == -1) | (number >= 1))
@@ -173,10 +176,9 @@ def the_most_loaded_broker_unloads_within_the_limits(readings: Readings) -> Rule
 
 
 def _certainly_moves(carried: Column, measure: str) -> Column:
-    """True if a bundle's rate is within every limit, however amounts are rounded to whole numbers.
+    """True if a bundle's rate is within all limits, however amounts are rounded to whole numbers.
 
-    The rate is above the minimum, at most the configured share of the difference, and at most
-    `_room`.
+    The rate is above the minimum, and at most the configured share of the difference and `_room`.
     """
     most = F.least(_difference(measure) * _share(), _room(measure)) * (1 - SHARE)
     least = F.greatest(setting_in_force(MIN_UNLOAD[measure]), F.lit(0))
@@ -194,8 +196,8 @@ def nothing_goes_within_the_thresholds(readings: Readings) -> RuleColumns:
 
 @register_check("UNIFORM-04")
 def the_two_do_not_change_places(_readings: Readings) -> RuleColumns:
-    """The most loaded broker sheds less than the difference between its load and that of the least
-    loaded broker, in messages or in bytes.
+    """The traffic that the most loaded broker sheds is less than the difference between its load
+    and that of the least loaded broker, in messages or in bytes.
     """
     gone = {one: F.aggregate("out", F.lit(0.0), _adder_of(one)) for one in MEASURES}
     gaps = {one: _difference(one) for one in MEASURES}
