@@ -138,8 +138,7 @@ def parallel_tables(length: int) -> tuple[int, bool]:
 
 @contextmanager
 def tasks_at_once(spark: Any) -> Iterator[int]:
-    """Yield the number of tasks that a session runs in parallel; restore that setting at the end.
-    """
+    """Yield the number of tasks that a session runs in parallel; restore that setting at the end."""
     tasks = spark.conf.get(PARTITIONS)
     try:
         yield int(tasks)
