@@ -8,13 +8,13 @@ from typing import Any
 from pulsar_conformance.adapters.operated.sight import ObservedState
 
 Entry = dict[str, Any]
-"""A record of a history, but without the cluster and the time."""
+"""A record of a history without the cluster and the time."""
 
 
 def initial_entries(now: ObservedState) -> Iterator[Entry]:
     """Yield records of a cluster's state at the start of a recording.
 
-    The record of the leader says that the leader was already leading, not that it was just elected.
+    The record of the leader says that the leader already led, not that it was just elected.
     """
     if now.settings:
         yield {"kind": "settings", "settings": dict(now.settings)}
@@ -28,9 +28,7 @@ def initial_entries(now: ObservedState) -> Iterator[Entry]:
 
 
 def events_between(before: ObservedState, now: ObservedState) -> Iterator[Entry]:
-    """Yield the events that turn one observed state into the next, in an order in which they may
-    have happened.
-    """
+    """Yield the events that turn one observed state into the next, in a possible order."""
     if now.settings and now.settings != before.settings:
         yield {"kind": "settings", "settings": dict(now.settings)}
     yield from _membership_changes("domain", before.domains, now.domains)
@@ -57,11 +55,10 @@ def _membership_changes(
 def _ownership_changes(
     had: Mapping[str, str], before: ObservedState, now: ObservedState
 ) -> Iterator[Entry]:
-    """Yield an unload for each bundle that left its owner, then an assignment for each bundle that
-    has a new owner.
+    """Yield an unload for each bundle that left its owner, then an assignment for each new owner.
 
     `had` maps each bundle to its previous owner, with the parts of a split bundle in place of the
-    bundle. The record of an unload gives the cause of the unload.
+    bundle. The record of an unload gives its cause.
     """
     has = now.owner_by_bundle()
     released = [bundle for bundle, broker in sorted(had.items()) if has.get(bundle) != broker]
@@ -82,11 +79,10 @@ def _ownership_changes(
 
 
 def _cause_by_shed_count(released: int, before: ObservedState, now: ObservedState) -> str:
-    """Return the cause of the unloads that neither a split nor a stopped broker explains.
+    """Return the cause of unloads that neither a split nor a stopped broker explains.
 
-    `released` is the number of these unloads. The leader counts the bundles that it sheds. The
-    cause is `shedding` if the leader counted exactly `released` bundles, `admin` if it counted
-    none, and otherwise `unknown`.
+    `released` is the number of these unloads. The cause is `shedding` if the leader counted exactly
+    this number of shed bundles, `admin` if it counted none, and otherwise `unknown`.
     """
     if before.shed is None or now.shed is None or before.leader != now.leader:
         return "unknown"
@@ -108,7 +104,7 @@ def possibly_stopping_brokers(entries: list[Entry], now: ObservedState) -> set[s
 
 
 def unexplained_bundles(entries: list[Entry], now: ObservedState) -> set[str]:
-    """Return the unloaded bundles whose cause of unload may become known from a later observation.
+    """Return the unloaded bundles for which a later observation may still show the cause.
 
     Under the modular manager, the leader may count a bundle as shed only some time after the
     unload. Until then, the recorded cause of the unload is `admin`.
@@ -118,20 +114,17 @@ def unexplained_bundles(entries: list[Entry], now: ObservedState) -> set[str]:
 
 
 def attribute_to_shutdown(entries: list[Entry], now: ObservedState) -> None:
-    """Set the cause of unexplained unloads to `shutdown` if their broker has left the cluster by
-    `now`.
-    """
+    """Set the cause of unexplained unloads to `shutdown` if their broker has left the cluster."""
     for entry in filter(_is_unexplained, entries):
         if entry["broker"] not in now.owners:
             entry["cause"] = "shutdown"
 
 
 def attribute_to_shedding(entries: list[Entry], shed: float) -> None:
-    """Set the cause of unexplained unloads from `shed`, the number of bundles that the leader newly
-    counted as shed.
+    """Set the cause of unexplained unloads, given the number of bundles newly counted as shed.
 
-    The cause is `shedding` if `shed` equals the number of unexplained unloads, and otherwise
-    `unknown`. If `shed` is not above 0, nothing changes.
+    This number, `shed`, is the leader's. The cause is `shedding` if `shed` equals the number of
+    unexplained unloads, and otherwise `unknown`. If `shed` is not above 0, nothing changes.
     """
     unexplained = list(filter(_is_unexplained, entries))
     if shed > 0 and unexplained:
@@ -140,11 +133,11 @@ def attribute_to_shedding(entries: list[Entry], shed: float) -> None:
 
 
 def count_newly_shed(before: ObservedState, now: ObservedState, entries: list[Entry]) -> float:
-    """Return the number of bundles that the leader counted as shed since `before`, without the
-    unloads in `entries` that already have the cause `shedding`.
+    """Return the number of bundles that the leader counted as shed since `before`.
 
-    A leader counts the bundles of a cycle after the cycle's last unload, so an unload may be
-    observed before it is counted.
+    Unloads in `entries` that already have the cause `shedding` are not counted again. A leader
+    counts the bundles of a cycle after the cycle's last unload, so an unload may be observed before
+    it is counted.
     """
     if before.shed is None or now.shed is None or before.leader != now.leader:
         return 0
@@ -163,9 +156,7 @@ def _is_unexplained(entry: Entry) -> bool:
 
 
 def state_after(entries: Iterator[Entry]) -> ObservedState | None:
-    """Return a cluster's state after these records; None if no record lists the owners of all
-    bundles.
-    """
+    """Return a cluster's state after these records; None if no record lists all bundles' owners."""
     owners: dict[str, set[str]] | None = None
     leader, settings = None, {}
     named: dict[str, dict[str, frozenset[str]]] = {"domain": {}, "group": {}}

@@ -51,7 +51,7 @@ class Recording:
                     yield entry
 
     def write(self, at: datetime, entries: Iterable[Entry]) -> int:
-        """Append a line for each entry, all with the same time. Return the number of lines.
+        """Append a line for each entry, all with the same time; return the number of lines.
 
         Errors: `CannotWrite`.
         """
@@ -89,9 +89,7 @@ class Recording:
         return sorted(self._folder.glob(f"{self._cluster}-????-??-??{ENDING}"))
 
     def _repair(self) -> None:
-        """Remove an incomplete last line, which a process that was killed while writing may have
-        left.
-        """
+        """Remove an incomplete last line, left by a process that was killed while writing."""
         for path in self._files()[-1:]:
             with path.open("rb+") as file:
                 content = file.read()

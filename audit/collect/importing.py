@@ -1,4 +1,4 @@
-"""Turns imported sources into a history: their load reports, and the events between reports."""
+"""Histories made from imported sources: their load reports, and the events between reports."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ SINGLE_MOMENT_NOTE = (
     "any decision: with a single report of each broker, an audit has nothing to judge; import "
     "later reports or the leader's log as well"
 )
-"""Note about a history with one report of each broker: what it lacks, why, and what to do."""
+"""Note on a history with one report per broker: what it lacks, why, and what to do."""
 
 EXPLAIN_HINT = ", or see what the leader would decide now with pulsar-conformance explain FOLDER"
 """Advice added to `SINGLE_MOMENT_NOTE` if the reports are those of the modular load manager."""
@@ -110,7 +110,7 @@ def _cycles(found: ImportedData) -> Iterator[Timed]:
 def _events_between_reports(found: ImportedData, logged: list[Timed]) -> Iterator[Timed]:
     """Yield the events that happened between successive reports.
 
-    Unloads in `logged` are left out, because a log or history already has them.
+    Unloads in `logged` are left out, because they already come from a log or history.
     """
     by_time: defaultdict[datetime, dict[str, frozenset[str]]] = defaultdict(dict)
     for at, broker, report in found.reports:
@@ -141,8 +141,7 @@ def _events_between_reports(found: ImportedData, logged: list[Timed]) -> Iterato
 def _split_cause(found: ImportedData, since: datetime, at: datetime) -> str:
     """Return the cause of splits between two times; empty if unknown.
 
-    A split that the leader counted is automatic; a split that it did not count was requested by an
-    administrator.
+    A split that the leader counted is automatic; an administrator requested any other.
     """
     if since not in found.split or at not in found.split:
         return ""
@@ -157,7 +156,7 @@ def _state_after_reports(
 ) -> ObservedState:
     """Return the cluster's state after some brokers reported.
 
-    If `whole`, all running brokers have reported, so a broker without a report is gone. `shed` is
+    If `whole`, all running brokers have reported, so brokers without a report are gone. `shed` is
     the leader's count of shed bundles.
     """
     former = {} if before is None or whole else before.owners
@@ -194,14 +193,14 @@ MISSING_PART_TEXTS = (
     ("bundle_data", "bundle data: averages begin with this history"),
     ("load_report", "loads: without load reports or metrics no cycle can be judged"),
 )
-"""Kinds of records, each with the consequence for an audit if a history has no such record."""
+"""For each kind of record, the consequence for an audit if a history has no such record."""
 
 
 def is_single_moment(records: list[Timed]) -> bool:
     """True if a history has one report of each broker, and no record of load data, unload or cycle.
 
-    An audit of such a history has no decision to judge. Brokers save their reports at different
-    times within an interval, so the times of the reports may differ.
+    It has no decision that an audit could judge. Brokers save their reports at different times
+    within an interval, so the times of the reports may differ.
     """
     reports = Counter(one["broker"] for _, one in records if one["kind"] == "load_report")
     return max(reports.values(), default=0) == 1 and not {"cycle", "unloaded", "load_data"} & {
@@ -210,9 +209,7 @@ def is_single_moment(records: list[Timed]) -> bool:
 
 
 def missing_parts(found: ImportedData, records: list[Timed]) -> Iterator[str]:
-    """Yield each part of a history that the sources do not contain, with the consequence for an
-    audit.
-    """
+    """Yield each part of a history that the sources lack, with the consequence for an audit."""
     kinds = {one["kind"] for _, one in records}
     if is_single_moment(records):
         explained = not any(NESTED in report for _, _, report in found.reports)

@@ -1,4 +1,4 @@
-"""Determines the times of a log's lines, also of lines without a date or without a year."""
+"""The times of a log's lines, even if lines have no date or no year."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ CLOCK = re.compile(
 """Matches a time of day, with a zone if it has one, but without a date."""
 
 SHORT_CLOCK = re.compile(r"(?<![\w:.])\d{1,2}:[0-5]\d\b(?!\.?\d)")
-"""Matches a time without seconds, or the start of a time whose hour has only one digit."""
+"""Matches a time without seconds, or the start of a time with a one-digit hour."""
 
 MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 MONTH_AND_DAY = re.compile(rf"(?:<\d+>)?({'|'.join(MONTHS)}) +(\d{{1,2}}) +")
 """Matches the month and the day, without a year, at the start of a syslog line."""
 
 NO_DATE = re.compile(r"\[\d{1,7}\]|\b(?:\d+\.){3}\d+(?::\d+)?|^<\d+>")
-"""Matches numbers before a time that are no part of a date: process IDs, addresses, priorities."""
+"""Matches numbers before a time that are not part of a date: process IDs, addresses, priorities."""
 
 DATE_BEFORE = re.compile(r"(?:^|[\s\[\](){}<>\"'=|,])(?:[IWEF]\d{4}\b|\d)")
-"""Matches a possible date before a time: a number, or a letter and four digits, as glog writes."""
+"""Matches a possible date before a time: a number, or a letter and four digits, as in glog."""
 
 DATE_AFTER = re.compile(
     r"[\s,]*(?:(?:UTC|GMT|[A-Z]{1,3}T|[+-]\d\d:?\d\d)\s+)?(?:"
@@ -41,15 +41,13 @@ DATE_AFTER = re.compile(
 ISO_DATE = re.compile(r"\d{4}-\d\d-\d\d[T ]")
 
 LARGEST_GAP = timedelta(days=31)
-"""Maximum time between two successive lines without a year. After a longer gap, the year of the
-second line is unclear.
-"""
+"""Maximum time between two successive lines without a year; after more, the year is unclear."""
 
 READ_TIMES = (
     "a time is read in the form 2026-11-20T10:06:01Z, with seconds, at the start of a line or in a "
     "field such as timestamp, or in milliseconds since 1970"
 )
-"""Text for users that names the formats in which the time of a log line can be read."""
+"""Text for users that lists the formats of times that can be read in a log."""
 
 
 class LogTimes:
@@ -62,7 +60,7 @@ class LogTimes:
         self._has_months = False
 
     def time_of(self, line: LogLine) -> datetime | None:
-        """Return the time of the next line; None if it cannot be read."""
+        """Return the time of the next line of the log; None if it cannot be read."""
         whole = (*line.times, line.text[:HEAD], line.saved_at)
         if at := next(filter(None, map(time_of, whole)), None):
             return at
@@ -102,7 +100,7 @@ class LogTimes:
         return ""
 
     def _in_year(self, named: re.Match[str]) -> datetime | None:
-        """Return the day of a line that names its month and day; None if its year is unclear.
+        """Return the day of a line that names month and day; None if its year is unclear.
 
         The first such line must be from the date that the user gave.
         """
@@ -136,7 +134,7 @@ def _head(line: LogLine) -> str:
 
 
 def _month_and_day(head: str, clock: re.Match[str]) -> re.Match[str] | None:
-    """Return the month and the day before a time; None if the date is missing or different."""
+    """Return the month and day before a time; None without a date in one of the known formats."""
     named = MONTH_AND_DAY.fullmatch(head[: clock.start()])
     return None if _after(head, clock) else named
 

@@ -1,4 +1,4 @@
-"""Records extracted from a broker's log: unloads, shedding cycles, elections, settings."""
+"""Records from a broker's log: unloads, shedding cycles, elections, settings."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ IMPORT_HINT = "give load reports, results of Prometheus range queries, broker lo
 
 
 class WrittenLine(NamedTuple):
-    """A kind of log line that names a bundle and its broker. Releases write it in two forms."""
+    """A kind of log line that names a bundle and its broker; releases write it in two forms."""
 
     pattern: re.Pattern[str]
     """Pattern of a line with both names in its text; its groups are the bundle and the broker."""
@@ -107,9 +107,9 @@ def read_log(found: ImportedData, file: Path, lines: Iterable[str], date: dateti
 def _report_unread(
     found: ImportedData, file: Path, numbers: Sequence[int], *, imported: bool
 ) -> None:
-    """Add a note on the lines about load balancing whose times cannot be read, by their numbers.
+    """Add a note on the lines about load balancing whose times cannot be read.
 
-    Errors: `BadSource` if nothing else of the log is imported.
+    The note lists the numbers of these lines. Errors: `BadSource` if no other line is imported.
     """
     lines = f"{counted(len(numbers), 'line')} about load balancing, of which this is the first"
     many = f"in {lines}, so they are not imported"
@@ -145,7 +145,7 @@ def _bundle_and_broker(
 
 
 def _drop_failed_unload(found: ImportedData, file: Path, bundle: str, broker: str) -> None:
-    """Remove the record of the last unload of a bundle, because the unload failed.
+    """Remove the record of a bundle's last unload, because the unload failed.
 
     A release writes the line of an unload before it attempts the unload.
     """

@@ -1,4 +1,4 @@
-"""Gives each broker a single name, whichever of its names a source uses."""
+"""A single name for each broker, whatever names the sources use."""
 
 from __future__ import annotations
 
@@ -12,21 +12,17 @@ from pulsar_conformance.audit.collect.changes import Entry
 from pulsar_conformance.audit.collect.sources import ImportedData
 
 URLS = ("webServiceUrl", "webServiceUrlTls")
-"""Fields of a load report that contain the broker's addresses; some sources use an address as the
-broker's name.
-"""
+"""Fields of a load report with the broker's addresses, which some sources use as its name."""
 
 MAX_LISTED_NAMES = 3
-"""Maximum number of names that a note lists. If there are more, the note gives the number of the
-others.
-"""
+"""Maximum number of names that a note lists; it gives only the number of all others."""
 
 
 def with_single_names(found: ImportedData) -> ImportedData:
     """Return the data with a single name for each broker: the name under which it reports.
 
-    If a broker reports under several names, and its address is one of them, the address becomes its
-    name. An address in the reports of several brokers is not used as a name.
+    If a broker reports under several names, one of which is its address, the address becomes its
+    name. An address that several brokers report is not used as a name.
     """
     reports = [(broker, report) for _, broker, report in found.reports]
     reports += [
@@ -43,7 +39,7 @@ def with_single_names(found: ImportedData) -> ImportedData:
 
 
 def _names_by_address(reports: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[str, str]:
-    """Return the single name of a broker for each of its names that is replaced."""
+    """Return each name that is replaced, with the broker's single name."""
     reporting: defaultdict[str, set[str]] = defaultdict(set)
     known = set[str]()
     for broker, report in reports:
@@ -70,7 +66,7 @@ def _addresses(report: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _with_names(record: Entry, names: Mapping[str, str]) -> Entry:
-    """Return a record in which each broker name that occurs in `names` is replaced."""
+    """Return a record in which the broker names in `names` are replaced."""
     changed = dict(record)
     if changed.get("broker") in names:
         changed["broker"] = names[changed["broker"]]

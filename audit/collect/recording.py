@@ -49,11 +49,13 @@ class Recorder:
         self._before = state_after(recording.newest_records())
         self._troubles: dict[str, str] = {}
         self._held: deque[tuple[datetime, list[Entry]]] = deque()
-        """Entries that are not written yet, with the time of their observation. The cause of an
-        unload may still become known: its broker may be stopping, or its bundle may be in transfer.
+        """Entries that are not written yet, with the time of their observation.
+
+        The cause of an unload may still become known: its broker may be stopping, or its bundle may
+        be in transfer.
         """
         self._unowned: dict[str, datetime] = {}
-        """Last time at which each released bundle was seen without an owner, by bundle."""
+        """By bundle: the last time at which a released bundle was seen without an owner."""
 
     def run(
         self, every: float, duration: float | None, stop: threading.Event, *, first: bool = True
@@ -139,8 +141,8 @@ class Recorder:
         return not releasing.isdisjoint(possibly_stopping_brokers(oldest, now))
 
     def _report_troubles(self, now: dict[str, str]) -> None:
-        """Report each part of the cluster once when it becomes unreadable, and once when it is
-        readable again.
+        """Report once when a part of the cluster becomes unreadable, and once when it is readable
+        again.
 
         `now` gives the parts that are unreadable, each with the error.
         """
@@ -158,7 +160,7 @@ def _load_report_entry(broker: str, report: object) -> Entry:
 
 
 def describe_recording(cluster: str, look: Observation) -> str:
-    """Describe what is recorded and what cannot be observed, with the consequences for an audit."""
+    """Return text on what is recorded and what cannot be, with the consequences for an audit."""
     unseen = [f"{what} ({CONSEQUENCES[what]})" for what in look.troubles if what in CONSEQUENCES]
     if look.sight.is_extensible:
         unseen.append("load data (rules that depend on loads are undecided)")
@@ -177,4 +179,4 @@ CONSEQUENCES = {
     "groups": "placement by anti-affinity groups is not judged",
     "causes of unloading": "the cause of an unload is unknown unless it is a split or a shutdown",
 }
-"""Consequence for an audit if a part of the cluster cannot be read, by part."""
+"""For each part of the cluster, the consequence for an audit if it cannot be read."""

@@ -1,4 +1,4 @@
-"""Reads operators' data: load reports, znodes, results of metric queries, logs, histories."""
+"""Operators' data: load reports, znodes, results of metric queries, logs, histories."""
 
 from __future__ import annotations
 
@@ -53,9 +53,9 @@ class ImportedData:
 
     reports: list[tuple[datetime, str, Json]] = field(default_factory=list)
     shed_by_sample_time: dict[datetime, float | None] = field(default_factory=dict)
-    """Number of shed bundles at each time at which metrics show all brokers; None if unknown."""
+    """Number of shed bundles at times at which metrics cover all brokers; None if unknown."""
     split: dict[datetime, float] = field(default_factory=dict)
-    """Number of bundles that the leader had split so far, by time."""
+    """Number of bundles split by the leader so far, by time."""
     records: list[tuple[datetime, Entry]] = field(default_factory=list)
     """Records from histories, logs and bundle data, each with its time."""
     logged: list[datetime] = field(default_factory=list)
@@ -242,7 +242,7 @@ def _read_document(found: ImportedData, file: Path, label: str, document: Any) -
 
 
 def _broker_of(file: Path, label: str, report: Json) -> str:
-    """Return the broker of a load report, from the name of its file or folder, or from its URL.
+    """Return the broker of a load report: the name of its file or folder, or from its URL.
 
     Errors: `BadSource` if none of them names a broker.
     """
@@ -291,7 +291,7 @@ ZNODE = re.compile(r"/loadbalance/(brokers|bundle-data)/(\S+)")
 
 
 def _read_znodes(found: ImportedData, file: Path, lines: Iterable[str]) -> None:
-    """Add the znodes in a dump, in which each znode's path precedes its data."""
+    """Add the znodes in a dump, where each znode's path precedes its data."""
     path: tuple[str, str] | None = None
     before = len(found.reports) + len(found.records)
     for line in lines:
@@ -352,7 +352,7 @@ def _add_series(
     measured: Mapping[datetime, Mapping[str, Json]],
     shed: Mapping[datetime, float],
 ) -> None:
-    """Add reports made of metrics; merge each with a known report of the same broker and time."""
+    """Add reports made from metrics; merge each with a known report of the same broker and time."""
     found.kinds.add("metrics")
     known = {(at, broker): report for at, broker, report in found.reports}
     for at, brokers in measured.items():

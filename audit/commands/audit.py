@@ -201,7 +201,7 @@ def _check_options(args: argparse.Namespace) -> None:
 
 
 def _read_settings(file: str | None, profile: str | None) -> SettingsRead:
-    """Return the settings in `file`, to compare with the history's settings; none without a file.
+    """Return the settings in `file` that are compared with the history's; none without a file.
 
     Errors: `BadSetting`, for example if the file has no documented setting.
     """
@@ -216,7 +216,7 @@ def _read_settings(file: str | None, profile: str | None) -> SettingsRead:
 
 
 def _settings_compared(file: str | None, read: SettingsRead, profile: str) -> dict[str, Any]:
-    """Return a file's documented settings, as the profile's release reads them; print notes."""
+    """Return a file's documented settings as the release reads them; print notes on them."""
     if file is None:
         return {}
     if version := version_for_settings(Path(file), profile=profile):

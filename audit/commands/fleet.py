@@ -43,7 +43,7 @@ STRATEGIES = (THRESHOLD, OVERLOAD, UNIFORM)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments for the fleet, its history, the implementation that decides, violations and
+    """Add the arguments for the fleet, its history, the deciding implementation, violations and
     output.
     """
     for name, default, what in (

@@ -59,8 +59,9 @@ DOCUMENTED_STRATEGIES = (*STRATEGIES, *NEWER_STRATEGIES)
 """The strategies that some document describes."""
 
 ONLY_DOCUMENTED = re.compile(rf"{REFERENCE}|pulsar:[\w.-]+")
-"""Pattern of the names of adapters that offer only `DOCUMENTED_STRATEGIES`. It does not match
-`pulsar:` with options, since these may add classes.
+"""Pattern of the names of adapters that offer only `DOCUMENTED_STRATEGIES`.
+
+It does not match `pulsar:` with options, since these may add classes.
 """
 
 
@@ -205,7 +206,7 @@ def run(args: argparse.Namespace) -> int:
 def _split_settings_note(
     variants: Iterable[Variant], worlds: Iterable[SimulatedWorld]
 ) -> Iterator[str]:
-    """Yield a note on given settings about splitting if some world never splits a bundle."""
+    """Yield a note on settings about splitting if a world never splits bundles."""
     rules = specs.load().rules.values()
     about = (one for one in rules if any(name.startswith(SPLITTING) for name in one.operations))
     named = {name for one in about for name in one.settings}
@@ -275,7 +276,7 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def _publish(folder: Path, courses: list[SimulatedCourse]) -> None:
-    """Write the results as JSON and a page as Markdown to a folder. Errors: `BadWorld`."""
+    """Write the results to a folder, as JSON and as a page in Markdown. Errors: `BadWorld`."""
     records = [course_as_json(one) for one in courses]
     page = variant_table_page(records, _command())
     _write(folder, {"simulations.json": as_text(records), "README.md": page})

@@ -19,7 +19,7 @@ PACKAGE = "pulsar_conformance"
 
 
 def unpack(path: list[str]) -> None:
-    """Unpack the project's archive if it is an entry of `path`.
+    """Unpack the project's archive if `path` has it as an entry.
 
     The unpacked folder becomes the first entry of `path`.
     """

@@ -114,9 +114,7 @@ class RecorderState:
 def _run_in_thread(
     recorder: Recorder, every: float, duration: float | None
 ) -> Iterator[RecorderState]:
-    """Run a recorder in a thread; yield its signals and errors. The recorder stops when the block
-    ends.
-    """
+    """Run a recorder in a thread until the block ends; yield its signals and errors."""
     state = RecorderState()
 
     def work() -> None:
@@ -139,7 +137,7 @@ def _run_in_thread(
 def _make_audit(
     spark: Any, args: argparse.Namespace, readings: dict[str, str], history: str, output: str
 ) -> Callable[[], int]:
-    """Return a function that audits the current history, prints a line, and returns the number of
+    """Return a function that audits the history so far, prints a line, and returns the number of
     faults.
     """
     from pulsar_conformance.audit.page.making import PAGE

@@ -14,7 +14,7 @@ HASHES = 1 << 32
 
 
 def bundle_ranges(fleet: Fleet, numbers: DataFrame) -> DataFrame:
-    """Return a row per bundle: its `cluster` and `bundle` numbers, from 0, and `lower` and `upper`.
+    """Return a row per bundle: its numbers `cluster` and `bundle`, from 0, and `lower` and `upper`.
 
     `numbers` has a column `id` with 0, 1, 2 ..., one row per bundle.
     """

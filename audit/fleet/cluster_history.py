@@ -48,7 +48,7 @@ MAX_ASSIGNMENT_TIMES = 400
 """Maximum number of different times at which the bundles of a stopped broker are assigned."""
 
 UnloadPairs = list[tuple[str, str]]
-"""Unloads in the order of decision: pairs of a broker and the bundle that it unloads."""
+"""Pairs of a broker and the bundle that it unloads, in the order of decision."""
 
 
 def iso(milliseconds: int) -> str:
@@ -59,7 +59,7 @@ def iso(milliseconds: int) -> str:
 
 
 class ClusterHistory:
-    """A simulated cluster, its leader's memory, and the current period's records.
+    """A simulated cluster, its leader's memory, and the records of the current period.
 
     Without a connection to an implementation, no bundle is unloaded, and cycles are only recorded.
     """
@@ -86,7 +86,7 @@ class ClusterHistory:
         )
 
     def lines(self) -> Iterator[tuple[str, str]]:
-        """Yield the kind of each record, and the record as a line of JSON."""
+        """Yield each record as its kind and its line of JSON."""
         for period in range(self.fleet.periods + 1):
             self._begin_period(period)
             yield from self._finish_records(period)
@@ -101,9 +101,10 @@ class ClusterHistory:
         self.records.append((kind, {"kind": kind, "cluster": self.world.name, "at": at, **fields}))
 
     def _finish_records(self, period: int) -> Iterator[tuple[str, str]]:
-        """Apply the fleet's troubles to the current period's records, and yield each record.
+        """Apply the fleet's troubles to the current period's records, yield each record, and clear
+        them.
 
-        A record is yielded as its kind and its JSON line. Afterwards, all records are removed.
+        A record is yielded as its kind and its JSON line.
         """
         now = SECOND * self.fleet.period_start(period)
         chance = Random(f"{self.fleet.seed}/{self.world.name}/trouble/{period}")
@@ -191,9 +192,7 @@ class ClusterHistory:
         self.record("assigned", at, bundle=bundle, broker=broker)
 
     def _apply_events(self, period: int) -> None:
-        """Apply the events that are planned for a period: stopped brokers, splits, and unloads by
-        hand.
-        """
+        """Apply the events planned for a period: stopped brokers, splits, and unloads by hand."""
         now, events = SECOND * self.fleet.period_start(period), self.world.events
         self.world.begin_period(period)
         for restart in events.restarts:
@@ -280,9 +279,7 @@ class ClusterHistory:
 
 
 def _has_changed(before: Json, now: Json) -> bool:
-    """True if the usage of a resource, or a rate, changed by more than a tenth between two
-    reports.
-    """
+    """True if the usage of a resource or a rate differs by over a tenth between two reports."""
     pairs = [(before[name]["usage"], now[name]["usage"]) for name in RESOURCES]
     pairs += [(before[name], now[name]) for name in RATE_FIELDS]
     return any(abs(one - other) > REPORTED_CHANGE * max(one, 1e-9) for one, other in pairs)

@@ -16,15 +16,16 @@ SPLIT_HOURS = 4
 BY_HAND_HOURS = 3
 
 FEWEST_BROKERS = 3
-"""Minimum number of brokers of a cluster in which brokers restart. With fewer, the bundles of a
-stopped broker would have only one destination.
+"""Minimum number of brokers of a cluster in which brokers restart.
+
+With fewer, the bundles of a stopped broker would have only one destination.
 """
 
 PERIODS_DOWN = (2, 9)
 """Range of the number of periods for which a broker is down; the upper bound is excluded."""
 
 STAYS_DOWN_PROBABILITY = 0.25
-"""Probability that the last broker to go down never comes up again."""
+"""Probability that the last broker to go down does not come up again."""
 
 
 @dataclass(frozen=True)
@@ -89,8 +90,8 @@ def _draw_restarts(fleet: Fleet, chance: Random) -> tuple[Restart, ...]:
 
 
 def _draw_leaders(fleet: Fleet, chance: Random, restarts: tuple[Restart, ...]) -> Mapping[int, int]:
-    """Draw the leaders: the first leader, a new one every few hours, and a new one whenever the
-    leader is down.
+    """Draw the leaders: the first one, a new one every few hours, and one whenever the leader goes
+    down.
     """
     grid = range(fleet.cycle_periods, fleet.periods, fleet.cycle_periods)
     wanted = fleet.hours // LEADER_HOURS

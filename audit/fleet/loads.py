@@ -16,10 +16,10 @@ MIN_BYTES = 60_000
 """Incoming bytes per second of the quietest bundles, on average over the day."""
 
 TAIL_EXPONENT = 1.4
-"""Exponent of the power law of traffic: few bundles carry most of the traffic."""
+"""Exponent of the power law of traffic, by which few bundles carry most of the traffic."""
 
 MAX_TRAFFIC_FACTOR = 30
-"""Maximum base traffic of a bundle, as a multiple of the minimum."""
+"""Maximum base traffic of a bundle, as a multiple of the minimum base traffic."""
 
 SWING_SHARE = 0.5
 """Amplitude of the daily swing, as a share of a bundle's traffic."""
@@ -32,9 +32,7 @@ HOT_SHARE = 0.02
 
 NOISE = 0.1
 MAX_MESSAGES = 6_000.0
-"""Maximum incoming messages per second of a bundle, low enough that no bundle is split because of
-its message rate.
-"""
+"""Maximum incoming messages per second of a bundle; too few to split it for its message rate."""
 
 MAX_TOPICS = 400
 

@@ -13,16 +13,12 @@ MESSAGES_OF_BUNDLE = 250
 """Approximate messages per second of an average bundle, in and out together."""
 
 NETWORK = 2.5
-"""Capacity of a broker's network in each direction, as a multiple of its average traffic in both
-directions together.
-"""
+"""Capacity of a broker's network per direction, as a multiple of its average traffic, in + out."""
 
 VERSION = "3.0.7"
 
 TOPICS_BEFORE_SPLIT = (900, 1040)
-"""Numbers of topics of a bundle that will be split: in most reports, and in the last report before
-the split.
-"""
+"""Numbers of topics of a bundle that will be split: usually, and in the last report before."""
 
 UNITS: Mapping[str, float] = {
     "msgRateIn": 0.125,
@@ -31,7 +27,7 @@ UNITS: Mapping[str, float] = {
     "msgThroughputOut": 1.0,
     "topics": 1.0,
 }
-"""Steps between possible values, by field: every value is a whole multiple of its field's step."""
+"""By field: the unit of which every value is a whole multiple."""
 
 PARTS = {"first": 0.4, "second": 0.6}
 """Share of a split bundle's traffic that each part carries."""
@@ -55,8 +51,8 @@ def resource_limits(bundles: int) -> dict[str, float]:
 def resource_percents(bundles: int, rates: Mapping[str, float]) -> dict[str, float]:
     """Return the percentage of each resource that a broker uses.
 
-    `bundles` is the number of bundles for which the broker is sized. `rates` are the total rates of
-    the bundles that it has.
+    The broker is sized for `bundles` bundles. `rates` are the total rates of the bundles that it
+    has.
     """
     messages = (rates["msgRateIn"] + rates["msgRateOut"]) / (bundles * MESSAGES_OF_BUNDLE)
     carried = (rates["msgThroughputIn"] + rates["msgThroughputOut"]) / (bundles * BYTES_OF_BUNDLE)

@@ -41,9 +41,7 @@ DELAY_DIVISOR = 12
 """The maximum delay of a report is the length of a period divided by this number."""
 
 ENDS, THRESHOLD = "ends", "threshold"
-"""Names of the two troubles that do not change records, but determine which events or reports
-occur.
-"""
+"""Names of the two troubles that decide which events or reports occur at all."""
 
 REPORT_ON_CHANGE = 3
 """Number of periods after which a broker reports even if its load has not changed."""
@@ -53,10 +51,10 @@ OPTION_NAMES = {"report": "--report-minutes"}
 
 
 NO_ADAPTER = "none"
-"""Name to give instead of an adapter if no bundle is to be unloaded."""
+"""Name that stands for no adapter, so that no bundle is unloaded."""
 
 SLIDING = "sliding"
-"""Alternative of the reading `window` by which the averages of simulated leaders are computed."""
+"""Alternative of the reading `window` by which simulated leaders compute averages."""
 
 MAX_DAMAGE = 0.5
 

@@ -21,22 +21,20 @@ OVERLAP = 300
 """Milliseconds between the cycles of two leaders that overlap after an election."""
 
 BY_HAND_DELAY = 4000
-"""Milliseconds by which the records of unloads by hand are delayed, so that the unloads look like
-slow shedding.
-"""
+"""Milliseconds by which unloads by hand are recorded late, so that they look like slow shedding."""
 
 ADMIN = "admin"
 """Recorded cause of unloads by hand."""
 
 ALTERNATED_STRATEGIES = "ThresholdShedder", "OverloadShedder"
-"""Two strategies. Half-way through the history, the fleet changes from one to the other."""
+"""Two strategies: half-way through the history, the fleet changes from one to the other."""
 
 DAMAGED_SHARE = 0.02
 DAMAGED = "damaged"
 """Kind given to damaged records."""
 
 Record = tuple[str, Any]
-"""Kind of a record and its content, or `DAMAGED` and a line that is not a record."""
+"""A record: its kind and content, or `DAMAGED` and a line that is not a record."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""A cluster of a fleet: who owns its bundles, and its brokers' reports in Pulsar's format."""
+"""A cluster of a fleet: the owners of its bundles, and its brokers' reports in Pulsar's format."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class FleetCluster(SimulatedCluster):
         ]
 
     def begin_period(self, period: int) -> None:
-        """Let brokers come up and go down as planned; no bundle loses its owner."""
+        """Let brokers come up and go down as planned; bundles keep their owners."""
         self.apply_events(self._restarts, period)
 
     def owners(self) -> dict[str, list[str]]:
@@ -89,7 +89,7 @@ class FleetCluster(SimulatedCluster):
         return list(names)
 
     def topic_count(self, bundle: str, period: int) -> int:
-        """Return a bundle's number of topics, which exceeds the limit just before its split."""
+        """Return a bundle's number of topics; only just before its split, it exceeds the limit."""
         ends = self._splits.get(bundle)
         return (
             self.bundles[bundle].topics if ends is None else TOPICS_BEFORE_SPLIT[period >= ends - 1]

@@ -22,12 +22,12 @@ FORMATS: Mapping[str, Callable[[DataFrame, str], None]] = {
     "gzip": lambda lines, path: lines.write.option("compression", "gzip").text(path),
     "parquet": lambda lines, path: lines.withColumnRenamed("value", "line").write.parquet(path),
 }
-"""Functions that write lines, by the name of the format that they write."""
+"""Functions that write lines, by the name of the format."""
 
 LOCAL = "file:"
 
 ERROR_LINE = re.compile(r"pulsar_conformance[.\w]*: (.+)")
-"""Pattern of the line in a traceback that has the message of an error of this project."""
+"""Pattern of the line of a traceback with the message of this project's error."""
 
 
 KINDS = (
@@ -50,7 +50,7 @@ class WrittenHistory:
     counts: Mapping[str, int]
     """Number of lines of each kind of record. Damaged lines count as the kind `damaged` only."""
     planted: Mapping[str, Mapping[str, str]]
-    """Cluster and time of each planted violation, by rule: the time of a cycle or of a split."""
+    """Cluster and time of each planted violation, by rule; a violation is in a cycle or a split."""
 
     @property
     def lines(self) -> int:

@@ -15,14 +15,12 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 NEVER = datetime(9999, 1, 1, tzinfo=UTC)
-"""Time of the first change, for a cluster in which nothing changes."""
+"""Time of the first change in a cluster in which nothing changes."""
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 MAX_NAMED_CLUSTERS = 100
-"""Maximum number of clusters with a rebuild time of their own; all other clusters share a single
-rebuild time.
-"""
+"""Maximum number of clusters with their own rebuild time; all others share one."""
 
 MAX_CHANGED_CLUSTERS = 5_000
 """Number of changed clusters above which all clusters share the earliest time."""
@@ -72,7 +70,7 @@ class RebuildTimes:
         return RebuildTimes(times, self.others - by if self.others != NEVER else NEVER)
 
     def merged_with(self, other: RebuildTimes) -> RebuildTimes:
-        """Return, for each cluster, the earlier rebuild time of this object and `other`."""
+        """Return, for each cluster, the earlier of the rebuild times of this object and `other`."""
         names = {**self.named, **other.named}
         times = {
             name: min(self.named.get(name, self.others), other.named.get(name, other.others))
@@ -120,22 +118,23 @@ class RebuildTimes:
         return F.coalesce(F.create_map(*times)[F.col(CLUSTER)], others)
 
     def from_day(self, rows: DataFrame) -> DataFrame:
-        """Return the rows on days that are rebuilt, and the rows without a day."""
+        """Return the rows on the days that are rebuilt, and the rows without a day."""
         return rows.where(F.isnull(DAY) | (self._is_rewritten() & self.covers_day()))
 
     def unchanged_rows(self, rows: DataFrame, time: str) -> DataFrame:
-        """Return the rows that do not change but share files with rows that are rebuilt.
+        """Return rows that do not change but are in the same files as rows that are rebuilt.
 
         The files of a day contain the rows of all clusters. If a day is rewritten for one cluster,
-        its files must keep those rows of every cluster that precede the cluster's rebuild time.
-        `time` is the column with a row's time.
+        its files must keep the rows of every cluster before the cluster's rebuild time. `time` is
+        the column with a row's time.
         """
         covered = self.covers_day() if time == DAY else F.col(time) >= self.time_column()
         return rows.where(self._is_rewritten() & ~covered)
 
     def covers_day(self) -> Column:
-        """Return a column: true if a row's day is on or after the day from which its cluster is
-        rebuilt.
+        """Return a column that is true if a row's day is rebuilt in its cluster.
+
+        These are the days from that of the cluster's rebuild time on.
         """
         return F.col(DAY) >= F.to_date(self.time_column())
 
@@ -144,9 +143,9 @@ class RebuildTimes:
 
 
 def limit_clusters(times: Mapping[str, datetime], others: datetime = NEVER) -> RebuildTimes:
-    """Return rebuild times that name at most `MAX_NAMED_CLUSTERS` clusters.
+    """Return rebuild times with at most `MAX_NAMED_CLUSTERS` named clusters.
 
-    All other clusters share the earliest time of any of them.
+    All other clusters share the earliest of their times.
     """
     named = sorted((time, name) for name, time in times.items() if time != others)
     if len(named) <= MAX_NAMED_CLUSTERS:

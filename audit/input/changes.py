@@ -27,7 +27,8 @@ RECORD_DELAY = timedelta(minutes=1)
 class ChangedFiles(NamedTuple):
     """Names of changed files.
 
-    `files` are new or changed. `touched` are changed or removed, so their earlier rows are dropped.
+    `files` are new or changed. `touched` are changed or removed; the rows read earlier from them
+    are dropped.
     """
 
     files: tuple[str, ...]
@@ -59,7 +60,7 @@ def split_by_files(rows: DataFrame, names: Sequence[str]) -> tuple[DataFrame, Da
 
 
 MAX_FILTERED_NAMES = 200
-"""Maximum number of file names for which a filter expression is used instead of a join."""
+"""Maximum number of file names in a filter expression; a join is used for more."""
 
 
 def changed_records(before: DataFrame, now: DataFrame) -> DataFrame:
@@ -94,8 +95,8 @@ class TableDifference(NamedTuple):
 def compare_tables(new: DataFrame, old: DataFrame, ignored: Sequence[str]) -> TableDifference:
     """Return the times of the first differences between two tables with the same columns.
 
-    Changes in the columns `ignored` are not relevant. The time of a row is its `cycle` or its `at`,
-    or the earlier of the two if it has both.
+    Changes in the columns `ignored` are not relevant. A row's time is its `cycle` or `at`, or the
+    earlier of the two.
     """
     both = _row_texts(new, ignored, 1).unionByName(_row_texts(old, ignored, -1))
     other = both.groupBy("cluster", "time", "kept", "row").agg(F.sum("more").alias("more"))

@@ -1,4 +1,4 @@
-"""The files of a history: their kinds, and a common fingerprint.
+"""The files of a history: their kinds, and a fingerprint of all.
 
 Folders are read recursively. Names that start with `_` or `.` are ignored, as usual in Spark; an
 empty file has no lines.
@@ -45,7 +45,7 @@ Session = Any
 """A `pyspark.sql.SparkSession`, of classic Spark or of Spark Connect."""
 
 Paths = str | list[str]
-"""One path, which Spark resolves and which may be a pattern, or the paths of single files."""
+"""A path that Spark resolves and that may be a pattern, or the paths of individual files."""
 
 FileSelection = Sequence[str] | None
 """Paths of the files to read, or None for all files."""
@@ -65,8 +65,8 @@ def has_ending(name: Column, endings: tuple[str, ...]) -> Column:
 
 
 def kind_column() -> Column:
-    """Return a column with the kind of the file that a row comes from: `parquet`, `foreign` or
-    `text`.
+    """Return a column with the kind of a row's file: `parquet`, `foreign`, `text` or a special
+    kind.
 
     A compressed file is `gzip` if it is local, and `distant-gzip` if Spark must fetch it. A local
     text file with a colon in its name is `colon`, because Spark cannot open it.
@@ -113,9 +113,9 @@ class InputFile(NamedTuple):
 
 @dataclass(frozen=True)
 class InputFiles:
-    """The files at a path, with the kind of each.
+    """The files at a path, each with its kind.
 
-    `here` is true if this process listed the files itself. It can then open them by their paths.
+    `here` is true if this process listed the files itself, so that it can open them by their paths.
     """
 
     kinds: Mapping[InputFile, str]
@@ -159,7 +159,7 @@ PLAIN = re.compile(r"[\w./=,+@-]+", re.ASCII)
 """Pattern of paths in which Spark escapes no character."""
 
 SPECIAL = re.compile(r"_.*=|_metadata|_common_metadata|.*\._COPYING_$")
-"""Pattern of names for which Spark has special rules, so that it may read or ignore the file."""
+"""Pattern of names that Spark may treat specially, by reading or ignoring the file."""
 
 
 def _list_local_files(path: str) -> list[InputFile] | None:

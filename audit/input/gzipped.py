@@ -34,10 +34,10 @@ MAX_INSPECTED_BYTES = 1 << 27
 
 
 def is_intact_gzip(path: str) -> bool:
-    """True if a file consists of complete gzip members, with less than `MAX_INSPECTED_BYTES` in all
-    when decompressed.
+    """True if a file consists of complete gzip members and every reader reads the same lines from
+    it.
 
-    Every reader reads the same lines from such a file.
+    The decompressed size must be below `MAX_INSPECTED_BYTES`.
     """
     if not path.endswith(GZIP):
         return False
@@ -142,7 +142,7 @@ def arrow_reader() -> Callable[[Iterator[Any]], Iterator[Any]]:
                 yield given
 
         def lines(contents: Iterator[bytes]) -> Iterator[tuple[list[bytes], str | None]]:
-            """Yield pairs of a list of lines and a description of damage.
+            """Yield lists of lines, each with a description of damage.
 
             The description is None, except in the last pair of a damaged file.
             """

@@ -31,8 +31,8 @@ FOREIGN = "foreign-file"
 
 
 MAX_DOCUMENT_BYTES = 4 << 20
-"""Maximum size in bytes of a file that may consist of a single JSON document: one record, or a list
-of records.
+"""Maximum size in bytes of a file that may be a single JSON document: a record or a list of
+records.
 """
 
 MAX_DOCUMENTS = 2_000
@@ -42,7 +42,7 @@ MAX_DOCUMENTS = 2_000
 def text_lines(
     spark: Session, path: Paths, files: FileSelection = None, *, kind: str = "text"
 ) -> DataFrame:
-    """Return the lines of all files of a kind that Spark reads itself; line feeds end a line."""
+    """Return the lines of all files of a kind that Spark itself reads; line feeds end lines."""
     reader = spark.read.option("recursiveFileLookup", True).option("lineSep", "\n")
     lines = reader.text(path).where((kind_column() == kind) & is_among(files))
     return lines.select(*_line_columns(F.col("value")))
@@ -133,26 +133,22 @@ def read_lines(
 
 LINES = "file string, line string, damage string"
 MAX_INSPECTED_BYTES_IN_ALL = 1 << 20
-"""Maximum total size in bytes of compressed files that this process itself checks for damage.
+"""Maximum total size in bytes of compressed files whose integrity this process checks.
 
-The check decompresses the files. If it finds all of them intact, Spark reads them.
+The check decompresses the files. If all of them are intact, Spark reads them.
 """
 
 MAX_OPENED_FILES = 1_000
-"""Maximum number of files that are each opened by path. If there are more files to read, the whole
-folder is opened instead.
-"""
+"""Maximum number of files that are opened one by one; if there are more, the folder is opened."""
 
 BEGINNING_BYTES = 4096
-"""Number of bytes at the start of a file that are read to see if it may be a JSON document."""
+"""Number of bytes at the start of a file that show whether it may be a JSON document."""
 
 MAY_BE_DOCUMENT = re.compile(rb"\s*(\[|\{\s*(\n|\Z)|\Z)")
 
 
 def _text_reader(found: InputFiles, kinds: Mapping[str, str]) -> Reader:
-    """Return the reader for plain files. If some of them may be JSON documents, the reader detects
-    them.
-    """
+    """Return the reader for plain files; it detects JSON documents if some file may be one."""
     if found.files.get("text", 0) > MAX_DOCUMENTS:
         return text_lines
     small = [

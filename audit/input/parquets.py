@@ -1,4 +1,4 @@
-"""Reading Parquet files as lines of JSON, so that all formats are parsed alike."""
+"""Parquet files as lines of JSON, so that all formats are parsed in the same way."""
 
 from __future__ import annotations
 
@@ -27,8 +27,9 @@ ACCOMPANYING_COLUMNS = frozenset(
     {"key", "topic", "partition", "offset", "timestamp", "timestampType", "timestamp_type"}
     | {"headers", "date", "hour"}
 )
-"""Columns that may accompany a column with whole records: columns that Kafka connectors write, and
-partitions by time.
+"""Columns that may be beside a column with complete records.
+
+Kafka connectors write such columns, and partitions by time are among them.
 """
 
 NESTED = ("report", "data", "owners", "settings", "into", "members")
@@ -48,8 +49,9 @@ EARLIEST_NANOSECONDS = 10**18
 """Smallest integer that is taken as nanoseconds since 1970: a time in 2001."""
 
 CHECKED_FILE_COLUMNS = "file string, path string, schema string, rows bigint"
-"""Columns about a checked file. `schema` is equal for files with equal columns, and null for a
-damaged file.
+"""Columns about a checked file.
+
+Files with equal columns have an equal `schema`; it is null for a damaged file.
 """
 
 DAMAGED = "damaged-parquet"
@@ -58,7 +60,7 @@ DAMAGED = "damaged-parquet"
 def parquet_lines(spark: Session, path: Paths, files: FileSelection = None) -> DataFrame:
     """Return the columns `file`, `line` and `damage` for all Parquet files at a path.
 
-    If Spark can open all files together, they are assumed to be intact; otherwise each is checked.
+    If Spark can open all files together, they count as intact; otherwise each is checked.
     """
     spark.conf.set(NANOSECONDS, "true")
     try:
@@ -158,8 +160,9 @@ def file_checker() -> Callable[[Iterator[Any]], Iterator[Any]]:
 
 
 def _readable_paths(spark: Session, files: Sequence[Row]) -> set[str]:
-    """Return the paths of the files that Spark can read to their end, given files with the same
-    columns.
+    """Return the paths of the files that Spark can read to their end.
+
+    All these files must have the same columns.
     """
     reader = spark.read.option("ignoreCorruptFiles", True)
     try:

@@ -84,7 +84,7 @@ STRICT_JSON_OPTIONS = {
 }
 
 TEXTS = ("kind", "cluster", "at", "broker", "bundle", "name", "cause")
-"""Fields that must be text. A JSON reader would accept other types and convert them to text."""
+"""Fields that must be text. A JSON reader would accept other types and convert them."""
 
 FURTHER_TYPES = {"at": ("BIGINT",)}
 """Types besides text that some of the fields in `TEXTS` may have, by field."""
@@ -114,8 +114,8 @@ def parsed_records(lines: DataFrame) -> DataFrame:
     record, `at` as a time, and `stamp`, the same time as text. The fields of a record, `at` and
     `stamp` are null if the line is not a JSON object.
 
-    Each line is parsed inside brackets with a final element. Otherwise text after the end of the
-    JSON would not be noticed.
+    Each line is parsed inside brackets, followed by another element; otherwise, text after the end
+    of the JSON would not be noticed.
     """
     lines = lines.withColumn("line", _without_byte_order_mark(_without_returns(F.col("line"))))
     text = F.concat(F.lit('{"one":['), F.col("line"), F.lit('],"end":1}'))

@@ -10,8 +10,8 @@ from pulsar_conformance.specs.errors import UserError
 
 
 class AuditError(UserError):
-    """An error that the user can correct. The message is one sentence: what is wrong, where, and
-    what to do next.
+    """An error that the user can correct. The message is one sentence: the problem, its place and
+    the remedy.
     """
 
 
@@ -43,8 +43,7 @@ def can_open_path(spark: Any, path: str) -> bool:
 
 
 def escape_existing_path(path: str) -> str:
-    """Escape a path if a file or folder has exactly this name; otherwise leave it, as it may be a
-    pattern.
+    """Escape a path if a file or folder has exactly this name; otherwise it may be a pattern.
 
     A path with a colon is made absolute. Otherwise Spark would take the text before the colon for a
     URL scheme.
@@ -70,7 +69,7 @@ NO_CLASS = re.compile(r"ClassNotFoundException|Class \S+ not found|No FileSystem
 def storage_problem(path: str, cause: str) -> str | None:
     """Return why Spark cannot open a path with a scheme, and how to correct this.
 
-    `cause` is Spark's error. None if the error has nothing to do with the scheme or its host.
+    `cause` is Spark's error. None if it has nothing to do with the scheme or its host.
     """
     scheme, separator, _ = path.partition("://")
     if not separator or (not NO_CLASS.search(cause) and "UnknownHost" not in cause):

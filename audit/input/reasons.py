@@ -1,6 +1,4 @@
-"""Reasons why a parsed line cannot be used. Each has a description, and a column that is true for
-such lines.
-"""
+"""Reasons why a parsed line cannot be used, each with a description and a condition."""
 
 from __future__ import annotations
 
@@ -132,7 +130,7 @@ def lacks_required_field() -> Column:
 
 
 def has_bad_value(*values: Column) -> Column:
-    """True if a value is negative, too large, or NaN (which Spark sorts above all numbers)."""
+    """True if a value is negative, too large or NaN (which Spark sorts above all numbers)."""
     least, most = (F.least(*values), F.greatest(*values)) if values[1:] else values * 2
     return (least < F.lit(0.0)) | (most > F.lit(MAX_RATE))
 
@@ -153,7 +151,7 @@ def is_bad_usage(used: Column) -> Column:
 
 
 def has_bad_number() -> Column:
-    """True if any number in a record is invalid."""
+    """True if a number in a record is invalid."""
     report, data = F.col("report"), F.col("data")
     resources = [report[name] for name in RESOURCES]
     resources += [report["systemResourceUsage"][name] for name in RESOURCES]
@@ -228,22 +226,18 @@ def is_at_impossible_time() -> Column:
 
 
 STRAY_GAP_DAYS = 30
-"""A stray day is more than this number of days from all other days of its cluster."""
+"""Number of days: a stray day is further than this from all other days of its cluster."""
 
 
 class Reason(NamedTuple):
-    """A reason for quarantine: its description, and a column that is true for lines to which it
-    applies.
-    """
+    """A reason for quarantine: its description, and a column that is true for the lines affected."""
 
     rule: str
     applies: Callable[[], Column]
 
 
 def found_by_comparison() -> Column:
-    """Return a column that is always false, for reasons that only a comparison with other lines can
-    find.
-    """
+    """Return a column that is always false, for reasons that only comparing lines can reveal."""
     return F.lit(False)
 
 
@@ -338,8 +332,9 @@ REASONS: Mapping[str, Reason] = {
 
 
 def reason() -> Column:
-    """Return a column with the name of the first reason that applies to a parsed line; null if it
-    is usable.
+    """Return a column with the name of the first reason that applies to a parsed line.
+
+    Null if the line can be used.
     """
     return F.coalesce(
         *(F.when(one.applies(), F.lit(name)) for name, one in REASONS.items()), F.lit(None)

@@ -1,6 +1,4 @@
-"""The table `records`: a row per line with its content, and with the reason if the line is not
-used.
-"""
+"""The table `records`: a row per line, with its content or the reason why it is not used."""
 
 from __future__ import annotations
 
@@ -25,15 +23,13 @@ record.
 """
 
 HOURS_PER_TASK = 3
-"""Number of hours of a cluster's records that one Spark task handles. With fewer hours, a table
-would have many small files.
-"""
+"""Hours of a cluster's records per Spark task; with fewer, a table would have many small files."""
 
 PARTS = 64
 """Number of Spark partitions for records without a time."""
 
 READABLE = ("truncated-line", "not-json")
-"""Reasons for quarantine of lines in which kind, cluster and time can often still be read."""
+"""Reasons for quarantine that often leave kind, cluster and time of a line readable."""
 
 FIELD = r'"{}"\s*:\s*"([^"\\]+)"'
 """Pattern of a text field in a damaged line; `format` inserts the name of the field."""
@@ -48,7 +44,7 @@ def records(lines: DataFrame, shards: int = 1) -> DataFrame:
 
 
 def parse_each_line(lines: DataFrame) -> DataFrame:
-    """Parse each line by itself; return the columns of `records`, except `used`.
+    """Parse each line independently; return the columns of `records`, except `used`.
 
     Cluster, day and time are null if the line gives no credible values for them.
     """
@@ -69,9 +65,7 @@ def parse_each_line(lines: DataFrame) -> DataFrame:
 
 
 def _with_readable_fields(rows: DataFrame) -> DataFrame:
-    """Fill in kind, cluster and time of a damaged line if its text still contains them, and set
-    `hinted`.
-    """
+    """Fill in kind, cluster and time of damaged lines whose text has them; set `hinted`."""
     damaged = F.coalesce(F.col("reason").isin(*READABLE), F.lit(False)) & F.is_valid_utf8("line")
 
     def hint(name: str) -> Column:
@@ -89,15 +83,13 @@ def _with_readable_fields(rows: DataFrame) -> DataFrame:
 
 
 def undo_deduplication(rows: DataFrame) -> DataFrame:
-    """Return the rows of `records` as `parse_each_line` made them, before lines were compared with
-    each other.
-    """
+    """Return the rows of `records` as `parse_each_line` returned them, not compared with others."""
     alone = F.when(F.col("said").isNull(), F.col("reason"))
     return rows.withColumn("reason", alone).drop("used")
 
 
 def has_unknown_time(why: Column) -> Column:
-    """True if a line is quarantined for a reason that makes its cluster or time unknown."""
+    """True if the reason why a line is quarantined makes its cluster or time unknown."""
     names = list(REASONS)
     return F.coalesce(why.isin(*names[: names.index("stray-time")]), F.lit(False))
 
@@ -167,7 +159,7 @@ def stray_days(rows: DataFrame) -> DataFrame:
 
 
 def has_strays(rows: DataFrame) -> bool:
-    """True if some day is stray, or if an earlier check found a stray day."""
+    """True if a day is stray, or if an earlier check found a stray day."""
     wrong = F.col("reason") == "stray-time"
     counts = F.count_if("used").alias("number"), F.count_if(wrong).alias("wrong")
     # Files are opened only once, since the metadata about their columns is large.
@@ -195,10 +187,10 @@ def _find_stray_days(days: DataFrame) -> DataFrame:
 
 
 def quarantine_days(rows: DataFrame, days: DataFrame) -> DataFrame:
-    """Return the records of all clusters on the given days, and quarantine those on stray days.
+    """Return the records on the given days; those of stray days are quarantined.
 
-    `days` has the stray days, each as a pair of a cluster and a day. On such a day, the records of
-    that cluster are quarantined, and the records of all other clusters are returned as they are.
+    `days` has the stray days, each as a pair of a cluster and a day. The records of other clusters
+    on such a day are returned unchanged.
     """
     stray = F.broadcast(days.withColumn("stray", F.lit(True)))
     found = rows.join(F.broadcast(days.select("day").distinct()), "day", "left_semi")

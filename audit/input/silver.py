@@ -9,7 +9,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 THROUGHPUTS = ("msgThroughputIn", "msgThroughputOut")
-"""Fields that, in reports of the simple load manager, repeat the message rates."""
+"""Fields that repeat the message rates in reports of the simple load manager."""
 
 ACTIONS = ("unloaded", "assigned", "split")
 LOST_KINDS = ("load_report", "settings", "unloaded", "leader")
@@ -21,7 +21,7 @@ CONTEXTS = ("owners", "leader", "cycle", "domain", "group", "settings", "bundle_
 
 
 MAX_RECORDING_DELAY = "interval 1 hour"
-"""Maximum time between writing a report and recording it."""
+"""Maximum time from the writing of a report to its recording."""
 
 
 def reports(records: DataFrame) -> DataFrame:
@@ -108,7 +108,7 @@ def actions(records: DataFrame) -> DataFrame:
 
 
 def contexts(records: DataFrame) -> DataFrame:
-    """Return the table `contexts`: lost records, and records that are not reports or actions."""
+    """Return the table `contexts`: lost records, and all records except reports and actions."""
     known = records.where("used").where(F.col("kind").isin(*CONTEXTS))
     names = ("broker", "bundle", "name", "members", "owners", "settings", "data", "anew", "load")
     fields = (F.col(f"said.{name}").alias(name) for name in names)

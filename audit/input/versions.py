@@ -1,4 +1,4 @@
-"""The Pulsar version that a history's load reports name, and the profile for it."""
+"""The Pulsar version in the load reports of a history, and its profile."""
 
 from __future__ import annotations
 
@@ -24,17 +24,14 @@ DOCUMENTED = "documented-4.2"
 """The profile for histories of the extensible manager whose records name no version."""
 
 FILES_PER_END, BYTES_PER_FILE = 8, 1 << 18
-"""Number of files that are searched at the beginning and at the end of the sorted list of files.
-
-The second number is the number of bytes that are searched in each file.
-"""
+"""Number of files searched at each end of the sorted list, and number of bytes searched in each."""
 
 LINES = 1_000
-"""Number of lines that are searched if this process cannot open the files."""
+"""Number of lines to search if this process cannot open the files."""
 
 
 def profile_of_history(spark: Any, path: str) -> str | None:
-    """Return the released profile nearest to the version that most load reports name, and print it.
+    """Return and print the released profile nearest to the version in most load reports.
 
     Only the first and last files are searched. If they name no version, return `DOCUMENTED` if
     settings name the extensible manager, and otherwise None.

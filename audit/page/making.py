@@ -17,8 +17,8 @@ from pulsar_conformance.conformance.explain.focus import Focus
 PAGE = "audit.html"
 
 MAX_CASE_BYTES, MAX_TEXT_LENGTH = 200_000, 300_000
-"""Maximum size in bytes of a case whose arithmetic is shown on the page, and number of characters
-of shown arithmetic after which no more is added.
+"""Maximum size in bytes of a case whose arithmetic is shown, and number of characters of arithmetic
+after which no more is added to the page.
 """
 
 
@@ -55,7 +55,7 @@ def case_texts(folder: Path) -> dict[str, str]:
 
 
 def write_page(data: dict[str, Any], output: str, lines: list[str], refresh: int = 0) -> Path:
-    """Write the page and return its path. Readers see the old page or the new one, never a part.
+    """Write the page and return its path; readers always see a complete page, old or new.
 
     `lines` are the report as the command prints it. Unless `refresh` is 0, browsers reload the page
     every `refresh` seconds.

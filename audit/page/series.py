@@ -1,4 +1,4 @@
-"""Data for the charts of the page, read from an audit's tables and limited in size."""
+"""Data for the charts of the page, limited in size, from an audit's tables."""
 
 from __future__ import annotations
 
@@ -26,9 +26,7 @@ clusters with the most unloads.
 """
 
 MAX_LINE_POINTS = 300
-"""Maximum number of points of a line. If there are more cycles, each point stands for several
-cycles.
-"""
+"""Maximum number of points of a line; with more cycles, a point stands for several."""
 
 MAX_PAGE_POINTS = 60_000
 """Maximum number of points on a page. The more lines a page has, the fewer points each has."""
@@ -47,15 +45,15 @@ MAX_ROWS = 1000
 """Maximum number of rows in the table of verdicts. It omits the verdict `allowed`."""
 
 MAX_EVIDENCE_LENGTH, FEW_VERDICTS = 300_000, 100
-"""Maximum total length of the evidence on a page, and the number of verdicts above which the
-evidence of each verdict is limited further.
+"""Maximum total length of the evidence on a page, and the number of verdicts above which each
+verdict's evidence is limited further.
 """
 
 MAX_BUNDLES = 50
-"""Maximum number of bundles of a cluster that the page lists as having returned to a broker."""
+"""Maximum number of returned bundles that the page lists for a cluster."""
 
 LISTED_BROKERS = 8
-"""Maximum number of brokers that are listed for a bundle that returned to a broker."""
+"""Maximum number of brokers listed for a returned bundle."""
 
 MAX_FLEET_ROWS = 1000
 """Maximum number of clusters in the table of the fleet."""
@@ -78,8 +76,9 @@ def drawn_clusters(tables: Tables, plan: AuditPlan, fleet: Sequence[Sequence[Any
 
 
 def _smoothing_note(tables: Tables, plan: AuditPlan, cluster: str) -> str:
-    """Return a remark if the release smooths usage twice in some cycles, while the tables and the
-    chart have the usage smoothed once; otherwise, return an empty text.
+    """Return a remark if the release smooths usage twice in some cycles; otherwise, an empty text.
+
+    The tables and the chart have the usage smoothed only once.
     """
     if plan.alternative_of_way("lower-boundary-relief") != "half-threshold":
         return ""
@@ -119,9 +118,7 @@ def verdict_rows(tables: Tables) -> list[list[str | None]]:
 
 
 def evidence_length(rows: int) -> int:
-    """Return the maximum length of the evidence of a verdict on a page with this number of
-    verdicts.
-    """
+    """Return the maximum length of a verdict's evidence on a page with `rows` verdicts."""
     return MAX_EVIDENCE_LENGTH // max(rows, FEW_VERDICTS)
 
 
@@ -150,11 +147,11 @@ def fleet_rows(tables: Tables) -> list[list[Any]]:
 
 
 def _usage_lines(tables: Tables, plan: AuditPlan, cluster: str, most: int) -> Json:
-    """Return the times in seconds since 1970, and for each time the brokers' usage, the average and
-    the limit, in percent.
+    """Return the times in seconds since 1970, and for each the brokers' usage, average and limit in
+    percent.
 
-    Each time is the time of a cycle. If there are more than `most` cycles, several cycles share the
-    time of the first of them.
+    A time is that of a cycle. With more than `most` cycles, several cycles share the time of the
+    first of them.
     """
     mine = F.col("cluster") == cluster
     used = tables["broker_usage"].where(mine & (F.col("moment") == F.col("cycle")))
@@ -268,8 +265,7 @@ def returning_bundles(tables: Tables, cluster: str) -> list[list[Any]]:
     """Return the bundles that came back to a broker: name, number of unloads, first brokers in
     order.
 
-    A stay at a broker may have several records. These count as one stay:
-
+    A stay at a broker may have several records, which count once:
     - an assignment, and the next unload by the same broker
     - an unload, and its repetition in another log
     - the unload of a part after a split, and its assignment to the same broker

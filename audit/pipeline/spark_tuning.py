@@ -130,7 +130,7 @@ def is_single_partition(length: int) -> bool:
 
 
 def parallel_tables(length: int) -> tuple[int, bool]:
-    """Return the number of tables built in parallel, and whether all have equal settings."""
+    """Return the number of tables built in parallel, and whether their settings are equal."""
     if length < SMALL_BYTES:
         return PARALLEL_TABLES, True
     return (2 if length < MODEST_BYTES else 1), False
@@ -138,7 +138,7 @@ def parallel_tables(length: int) -> tuple[int, bool]:
 
 @contextmanager
 def tasks_at_once(spark: Any) -> Iterator[int]:
-    """Yield the number of tasks that a session runs in parallel; restore that setting at the end."""
+    """Yield the number of tasks that a session runs in parallel; restore the setting afterwards."""
     tasks = spark.conf.get(PARTITIONS)
     try:
         yield int(tasks)

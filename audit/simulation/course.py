@@ -46,11 +46,11 @@ class SimulatedCycle:
     owners: Mapping[str, str | None]
     """The owner of each bundle after the cycle."""
     refused: tuple[str, ...] = ()
-    """Descriptions of decisions that cannot be carried out, such as the unload of another broker's
+    """Descriptions of decisions that cannot be carried out, such as unloading another broker's
     bundle.
     """
     kept: int = 0
-    """Number of shed bundles that did not move, because placement chose the same broker."""
+    """Number of shed bundles that stayed, because placement chose the same broker."""
     weighted: Mapping[str, float] = field(default_factory=dict)
     """Weighted usage of each running broker in percent: the largest product of a resource's usage
     and weight. Empty if no bundle moved.
@@ -61,13 +61,13 @@ class SimulatedCycle:
     """
 
     drawn: int = 0
-    """Number of bundles for which the release chooses the new broker at random."""
+    """Number of bundles whose new broker the release chooses at random."""
 
     @property
     def compared_usage(self) -> Mapping[str, float]:
         """Usage of each running broker, in percent, as the strategy compared it in this cycle.
 
-        It includes weights and smoothing, if the strategy uses them.
+        It includes weights and smoothing if the strategy applies them.
         """
         return self.decided or self.usage
 
@@ -79,7 +79,7 @@ class SimulatedCycle:
 
 @dataclass(frozen=True)
 class SimulatedCourse:
-    """A simulated world, the variant that made the decisions, and all cycles."""
+    """The course of a simulation: the world, the variant that decided, and all cycles."""
 
     world: SimulatedWorld
     variant: str
@@ -90,15 +90,14 @@ class SimulatedCourse:
     question: Mapping[str, Any] = field(default_factory=dict)
     """The `shed.select` case of the last cycle; empty if there is none."""
     uncounted: Mapping[str, str] = field(default_factory=dict)
-    """Resources that do not count as load and thus not in any figure, each with the reason."""
+    """Resources that do not count as load and are in no figure, each with the reason."""
     settled: bool = False
-    """True if further cycles were simulated until everything that decisions depend on had
-    converged, and none of them unloaded a bundle. Always false if the world is not static.
+    """True if everything that decisions depend on converged in further cycles without an unload.
+
+    Always false if the world is not static.
     """
     next_unload: int | None = None
-    """Number of the first cycle after `cycles` in which a bundle would be unloaded; None if
-    unknown.
-    """
+    """Number of the first cycle with an unload after the simulated ones; None if unknown."""
 
     @cached_property
     def sheds(self) -> tuple[BundleMove, ...]:

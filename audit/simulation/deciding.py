@@ -1,4 +1,4 @@
-"""How a simulation asks an implementation: strategy, settings, and way of placing."""
+"""How a simulation asks an implementation: strategy, settings, and rules of placement."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ REMEMBERING = (*PLANNING, TRANSFER_SHEDDER)
 """Strategies that also place the bundles that they shed, or that remember earlier cycles."""
 
 DESTINATION, ASKED = "destination", "asked"
-"""A way in `specs/ways.yaml`, and its alternative in which a leader chooses a bundle's new broker
-before the unload, and reserves no load.
+"""A way in `specs/ways.yaml`, and the alternative in which a leader chooses a bundle's new broker
+before the unload and reserves no load for it.
 """
 
 RELIEF, HALF_THRESHOLD = "lower-boundary-relief", "half-threshold"
-"""A way in `specs/ways.yaml`, and its alternative in which usage is smoothed a second time before
-the busiest broker sheds because another broker is idle.
+"""A way in `specs/ways.yaml`, and the alternative in which usage is smoothed a second time before
+the busiest broker sheds for an idle broker.
 """
 
 KEEPS_AVERAGES = "released-2.4"
@@ -44,7 +44,7 @@ KEEPS_AVERAGES = "released-2.4"
 
 
 class Decider(Protocol):
-    """A connection to an implementation, or the model itself, which answers questions."""
+    """A connection to an implementation that answers questions, or the model itself."""
 
     adapter: str
 
@@ -52,8 +52,7 @@ class Decider(Protocol):
         """Return one answer per case."""
 
     def in_turn(self) -> Callable[[Json, float], Json] | None:
-        """Return a leader that decides one cycle after another; None if the implementation has
-        none.
+        """Return a leader that decides one cycle after another; None if there is none.
 
         The leader is a function of a cycle's case and the minutes since the previous cycle.
         """
@@ -130,7 +129,7 @@ def decision_setup(
 def draw_by_release(profile: str) -> Callable[[Json], str | None]:
     """Return `DecisionSetup.draw` for the release that a profile describes.
 
-    It returns the same broker as the adapter for released classes does for the same question, so
+    It chooses the same broker as the adapter for released classes does for the same question, so
     that simulations by the model and by the classes can be compared.
     """
     model = Model(profile)

@@ -1,4 +1,4 @@
-"""The simulation loop: an implementation's decisions change the next question that it is asked."""
+"""The simulation loop: an implementation's decisions change its next question."""
 
 from __future__ import annotations
 
@@ -53,17 +53,16 @@ from pulsar_conformance.specs.text import counted
 
 CLIENTS_OF_TOPIC = 2
 MAX_FURTHER_CYCLES = 1000
-"""Maximum number of cycles that are simulated after the last one, to see whether unloads follow."""
+"""Maximum number of cycles simulated after the last one to find later unloads."""
 
 HITS_NEEDED = (HITS, AVERAGE_LOW_HITS, AVERAGE_HIGH_HITS)
 """Settings with the number of consecutive cycles after which a strategy unloads."""
 
 SECONDS_KEPT = (DELAY, LIFETIME)
-"""Settings whose sum is the number of seconds for which TransferShedder considers earlier unloads.
-"""
+"""Settings whose sum is the time, in seconds, for which TransferShedder considers unloads."""
 
 KEYS_WITHOUT_ANSWER = ("failed", "refused", "unsupported")
-"""Keys of replies that contain no answer."""
+"""Keys that a reply has instead of an answer."""
 
 
 class Simulation:
@@ -102,7 +101,7 @@ class Simulation:
         return self.finish([self.cycle(number) for number in range(cycles)], variant)
 
     def finish(self, cycles: Sequence[SimulatedCycle], variant: str) -> SimulatedCourse:
-        """Return the course of these cycles, which also says whether the cluster has settled.
+        """Return the course of these cycles, and in it whether the cluster has settled.
 
         In a static world, the cluster has settled if no further cycle unloads a bundle until
         everything that decisions depend on has converged. The further cycles are simulated to find
@@ -158,8 +157,8 @@ class Simulation:
         )
 
     def _remembered_cycles(self) -> int:
-        """Return the number of later cycles whose decisions may depend on a cycle, apart from the
-        effect of its smoothed usage.
+        """Return the number of cycles for which a cycle may affect decisions, apart from smoothed
+        usage.
         """
         if not self.deciding.remembers:
             return 1
@@ -287,7 +286,7 @@ class Simulation:
         why: str,
         named: Mapping[str, str] = MappingProxyType({}),
     ) -> list[BundleMove]:
-        """Assign bundles, one after another, to the brokers that are named or chosen for them."""
+        """Assign bundles, one after another, to the brokers named or chosen for them."""
         assigned: dict[str, list[str]] = defaultdict(list)
         reserves = self.deciding.reserves or why != SHEDDING
         moves = []
@@ -390,8 +389,8 @@ class Simulation:
         return half, half
 
     def _initial_topics_of_half(self, bundle: SimulatedBundle, cycle: int) -> int:
-        """Return half of a bundle's topics in this cycle, less the number of topics that every
-        bundle has gained since cycle 0.
+        """Return the initial number of topics of a half: half of the bundle's topics in this cycle,
+        less the topics that every bundle has gained since cycle 0.
         """
         grown = cycle * self.world.topics_each_cycle
         return (bundle.topics + grown) // 2 - grown

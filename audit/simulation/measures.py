@@ -23,7 +23,7 @@ UNAVAILABLE_SECONDS = 10
 
 USUAL_OVERLOAD = 85
 PERIOD_REPETITIONS = 3
-"""Number of consecutive repetitions at the end of a simulation that make up a period."""
+"""Number of consecutive repetitions at the end of a simulation that show a period."""
 
 QUIET_DIVISOR = 4
 """A world that varies is at rest only if the last 1 / `QUIET_DIVISOR` of all cycles unload nothing.
@@ -41,14 +41,12 @@ class Measures:
     cycles: int
     minutes: float
     rest: int | None
-    """Number of cycles until the cluster is at rest. None if unloads continue, or if there are too
-    few cycles to tell.
-    """
+    """Number of cycles until the cluster is at rest; None if unloads continue or may continue."""
     period: int | None
     """Number of cycles after which the owners of all bundles repeat; None if they do not."""
     unloads: int
     unloads_of_one: int
-    """Number of unloads of the bundle that was unloaded most often."""
+    """Number of unloads of the most often unloaded bundle."""
     to_and_fro: int
     """Number of unloads that returned a bundle to the broker that it had just left."""
     kept: int
@@ -72,10 +70,9 @@ class Measures:
 
     @property
     def outcome(self) -> str:
-        """The number of cycles until unloads end, or why there is none.
+        """The number of cycles until unloads end; otherwise `never` and the period, or `ongoing`.
 
-        If unloads repeat periodically: `never` and the period. If they neither end nor repeat:
-        `ongoing`.
+        `ongoing` means that unloads neither end nor repeat.
         """
         if self.rest is not None:
             return str(self.rest)
@@ -133,8 +130,9 @@ def overload_percentage(course: SimulatedCourse) -> float:
 
 
 def uncounted_overloads(course: SimulatedCourse) -> dict[str, dict[str, float]]:
-    """Return the usages in the last cycle that are over the overload threshold but do not count as
-    load. They are in percent, by resource and broker.
+    """Return the usages above the overload threshold, in the last cycle, that do not count as load.
+
+    They are in percent, by resource and broker.
     """
     threshold, brokers = overload_percentage(course), course.question.get("brokers", {})
     found: dict[str, dict[str, float]] = {}
@@ -146,8 +144,9 @@ def uncounted_overloads(course: SimulatedCourse) -> dict[str, dict[str, float]]:
 
 
 def random_placements(course: SimulatedCourse) -> dict[str, int]:
-    """Return the number of placements for which the release chooses one of several brokers at
-    random, as `placements`, and the cycle of the first, as `first_cycle`; empty if there are none.
+    """Return two numbers about placements in which the release chooses a broker at random.
+
+    `placements` is their number, and `first_cycle` the cycle of the first. Empty if there are none.
     """
     drawn = {cycle.number: cycle.drawn for cycle in course.cycles if cycle.drawn}
     return {"placements": sum(drawn.values()), "first_cycle": min(drawn)} if drawn else {}
@@ -159,9 +158,7 @@ def average_compared_usage(cycle: SimulatedCycle) -> float:
 
 
 def limit_of(course: SimulatedCourse, cycle: SimulatedCycle) -> float | None:
-    """Return the usage above which a broker sheds in a cycle; None if the strategy has no such
-    limit.
-    """
+    """Return the usage above which a broker sheds in a cycle; None if the strategy has no limit."""
     if course.strategy == "OverloadShedder":
         return overload_percentage(course)
     above = course.settings.get(SHEDDER_THRESHOLD)
@@ -189,7 +186,7 @@ def rest_of(course: SimulatedCourse) -> int | None:
 
 
 def is_quiet(course: SimulatedCourse) -> bool:
-    """True if the owners do not repeat and the last cycles have no unloads.
+    """True if the last cycles have no unloads and the owners do not repeat.
 
     These cycles must last longer than a grace period, and all be after the last event. If the load
     or the number of topics varies, they must also be more than a quarter of all cycles.
@@ -209,8 +206,8 @@ def _last_shed(course: SimulatedCourse) -> int:
 
 
 def period_of(course: SimulatedCourse) -> int | None:
-    """Return the number of cycles after which the owners of all bundles repeat, up to the end of
-    the course; None if they do not repeat.
+    """Return the number of cycles after which all bundles' owners repeat until the end; None if
+    they do not.
     """
     if not course.world.is_constant:
         return None
@@ -221,10 +218,10 @@ def period_of(course: SimulatedCourse) -> int | None:
 
 
 def shortest_period(row: Sequence[int]) -> int | None:
-    """Return the smallest number of elements after which the end of a sequence repeats; None if it
-    does not repeat.
+    """Return the smallest number of elements after which the end of a sequence repeats.
 
-    The end must repeat `PERIOD_REPETITIONS` times and must not be constant.
+    None if it does not repeat. The end must repeat `PERIOD_REPETITIONS` times and must not be
+    constant.
     """
     for period in range(1, len(row) // PERIOD_REPETITIONS + 1):
         end = row[-period * PERIOD_REPETITIONS :]
@@ -267,9 +264,7 @@ class RecordedMatch:
 
 
 def match_with_recorded(course: SimulatedCourse) -> RecordedMatch | None:
-    """Return how far a simulation's unloads match the recorded unloads; None without recorded
-    cycles.
-    """
+    """Return how far unloads match the recorded ones; None without recorded cycles."""
     length = min(len(course.cycles), len(course.world.clock))
     if not length:
         return None

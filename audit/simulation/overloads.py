@@ -1,4 +1,4 @@
-"""Reasons why brokers that are over the overload threshold at the end shed nothing."""
+"""Why brokers that are above the overload threshold at the end shed nothing."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MAX_REASONS = 3
 def overload_lines(
     course: SimulatedCourse, variant: Variant, readings: Mapping[str, str]
 ) -> Iterator[str]:
-    """Yield a line for each broker that is over the overload threshold at the end, but sheds
+    """Yield a line for each broker that is above the overload threshold at the end, but sheds
     nothing.
     """
     last, threshold = course.cycles[-1], overload_percentage(course)
@@ -56,8 +56,9 @@ def overload_lines(
 def _last_derivation(
     course: SimulatedCourse, variant: Variant, readings: Mapping[str, str]
 ) -> Derivation | None:
-    """Return the model's derivation in the last cycle; None if another implementation decided, or
-    if the decision depends on earlier cycles.
+    """Return the model's derivation of the last cycle.
+
+    None if another implementation decided, or if the decision depends on earlier cycles.
     """
     if variant.adapter != REFERENCE or course.strategy in REMEMBERING or not course.question:
         return None
@@ -80,7 +81,7 @@ def _no_derivation(variant: Variant) -> str:
 
 
 def _steps_of(derived: Derivation, broker: str) -> list[Step] | None:
-    """Return the steps about a broker; None if its usage is not a finite number."""
+    """Return the steps about a broker; None if its usage is not finite."""
     try:
         return list(Focus(broker).shown_steps(derived.steps))
     except (OverflowError, ValueError):  # No fraction is infinite or undefined.
@@ -117,5 +118,5 @@ def _reason(steps: list[Step] | None) -> str:
 
 
 def _all_excluded(bundles: int) -> str:
-    """Return the reason why several bundles stay although the strategy chose them."""
+    """Return why several bundles stay although the strategy chose them."""
     return f"the {bundles} bundles that it would unload stay: {EXCLUDED} names their namespaces"

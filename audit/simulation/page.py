@@ -16,7 +16,7 @@ from pulsar_conformance.reference.threshold import HISTORY_SHARE
 from pulsar_conformance.specs.text import paragraph
 
 POINTS = 400
-"""Maximum number of points of a line in a chart. The points are evenly spaced."""
+"""Maximum number of points of a line in a chart; they are evenly spaced."""
 
 MAX_MARKS = 1000
 MAX_BUNDLES = 50
@@ -86,8 +86,9 @@ def _percent(used: float | None) -> str:
 
 
 def _moves_and_splits(course: SimulatedCourse) -> list[list[Any]]:
-    """Return a row per move and split: seconds, kind, broker, description and False. False means
-    that no rule is violated.
+    """Return a row per move and split: seconds, kind, broker, description and False.
+
+    False means that the cycle violates no rule.
     """
     rows: list[list[Any]] = []
     for cycle in course.cycles:
@@ -120,7 +121,7 @@ def _returning_bundles(course: SimulatedCourse) -> list[list[Any]]:
 
 
 def _comes_back(brokers: list[str]) -> bool:
-    """True if a bundle with these brokers, in order, was at one of them more than once."""
+    """True if the same broker occurs again later in a bundle's sequence of brokers."""
     named = [name for name in brokers if name != NOWHERE]
     return len(named) > len(set(named))
 

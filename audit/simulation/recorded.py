@@ -34,9 +34,10 @@ from pulsar_conformance.specs.errors import why_unreadable
 from pulsar_conformance.specs.text import counted
 
 REPORTS_UNTIL_GONE = 3
-"""Number of missing reports after which a bundle or broker is assumed to be gone. A bundle, even
-one that was split, is gone if no broker reports it in this many consecutive cycles. A broker is
-gone if another broker has written this many reports since the missing broker's last report.
+"""Number of missing reports after which a bundle or broker is assumed to be gone.
+
+A bundle, even one that was split, is gone if no broker reports it in this many consecutive cycles.
+A broker is gone if another broker has written this many reports since its last one.
 """
 
 RATIO = (
@@ -74,7 +75,7 @@ class _History:
     versions: set[str] = field(default_factory=set)
 
     def add(self, record: Json) -> None:
-        """Add a record; ignore it if its cluster differs from the first record's."""
+        """Add a record, unless its cluster differs from the first record's."""
         self.cluster = self.cluster or record.get("cluster")
         if record.get("cluster") != self.cluster:
             return
@@ -176,7 +177,7 @@ def _reports_at(cycles: Sequence[datetime], history: _History) -> dict[str, list
 def _unloads(
     cycles: Sequence[datetime], acts: Sequence[tuple[datetime, Json]]
 ) -> Iterator[RecordedUnload]:
-    """Yield the leader's unloads for load shedding, each with the number of its cycle."""
+    """Yield the leader's unloads that shed load, each with the number of its cycle."""
     for place, (at, act) in enumerate(acts):
         cycle = bisect_right(cycles, at) - 1
         if act["kind"] == "unloaded" and cycle >= 0 and _is_shed(act, at - cycles[cycle]):
@@ -214,10 +215,10 @@ def _replayed(
 
 
 def _start_note(world: SimulatedWorld, start: Mapping[str, Json]) -> Iterator[str]:
-    """Yield a note if the usage of brokers in the first cycle is not as recorded.
+    """Yield a note if brokers' usage in the first cycle differs from the recorded usage.
 
-    `start` has the reports of the first cycle. For each broker, the usage of the busiest resource
-    in its report is compared.
+    `start` has the reports of the first cycle. The usage of the busiest resource in each broker's
+    report is compared.
     """
     unlike = []
     for broker in world.brokers:
@@ -275,7 +276,7 @@ def _fill_gaps(seen: Mapping[int, Rates], length: int) -> list[Rates]:
 
 
 def _records(path: Path) -> Iterator[Json]:
-    """Yield the records of a file, or of the files in a folder. Errors: `BadWorld`."""
+    """Yield the records in a file, or in the files of a folder. Errors: `BadWorld`."""
     files = sorted(one for one in path.glob("**/*") if one.is_file()) if path.is_dir() else [path]
     for file in files:
         if file.name.startswith(("_", ".")):
@@ -290,7 +291,7 @@ def _records(path: Path) -> Iterator[Json]:
 
 
 def _record(line: str) -> Json | None:
-    """Return the record in a line; None for a damaged line. An audit omits such lines, too."""
+    """Return the record in a line; None for a damaged line, which an audit omits, too."""
     try:
         found = json.loads(line)
     except ValueError:

@@ -31,7 +31,7 @@ LEGEND = (
     "where the release leaves it out."
 )
 MAX_UNCOUNTED = 3
-"""Maximum number of brokers that are named for a resource that does not count as load."""
+"""Maximum number of brokers named for a resource that does not count as load."""
 
 MAX_NAME_WIDTH = 24
 """Maximum width of a variant's name in a table. Longer names are shortened, and given in full below
@@ -70,10 +70,10 @@ def simulation_lines(courses: Sequence[SimulatedCourse]) -> Iterator[str]:
 
 
 def short_names(names: Sequence[str]) -> dict[str, str]:
-    """Return a short name for each variant.
+    """Return a short, distinct name for each variant.
 
     Words that all variants have are left out. If the names are still too long or not distinct, they
-    consist of the values alone, or else of the strategy alone, or else of numbers.
+    consist of the values alone, otherwise of the strategy alone, and otherwise of numbers.
     """
     words = [name.split() for name in names]
     common = set(words[0]).intersection(*words[1:]) if len(words) > 1 else set()
@@ -116,7 +116,7 @@ def _split_lines(course: SimulatedCourse, name: str) -> Iterator[str]:
 
 
 def _likeness_lines(course: SimulatedCourse, name: str) -> Iterator[str]:
-    """Yield lines on whether unloads are as recorded and, if not, the first difference."""
+    """Yield lines on whether unloads match the recorded ones and, if not, the first difference."""
     found = match_with_recorded(course)
     if found is None:
         return
@@ -211,7 +211,7 @@ GAP = 3
 
 
 def column_groups(widths: Mapping[str, int], room: int) -> list[list[str]]:
-    """Return groups of columns; the columns of each group fit into `room` characters."""
+    """Return groups of columns, each of which fits into `room` characters."""
     found: list[list[str]] = []
     left = 0
     for name, width in widths.items():

@@ -1,4 +1,4 @@
-"""Checks of the rules about the long run, by which simulations are judged."""
+"""Checks of the rules about the long run, which judge simulations."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _unloads_within_grace(course: SimulatedCourse) -> Faults:
 
 
 def _moves_to_busier_brokers(course: SimulatedCourse) -> Faults:
-    """Yield moves to a broker with more usage than the source, both with and without weights."""
+    """Yield moves to a broker whose usage, with and without weights, is above the source's."""
     for cycle in course.cycles:
         for move in cycle.sheds:
             if all(_is_used_more(move, usage) for usage in (cycle.usage, cycle.weighted)):
@@ -164,6 +164,6 @@ def loop_faults(course: SimulatedCourse) -> list[LoopFault]:
 
 
 def fault_against(rule: str, course: SimulatedCourse) -> LoopFault | None:
-    """Return a simulation's first violation of a rule; None if there is no violation."""
+    """Return a simulation's first violation of a rule; None if it has none."""
     faults = list(CHECKS[rule](course))
     return LoopFault(loop_rules()[rule], *faults[0], len(faults)) if faults else None

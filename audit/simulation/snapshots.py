@@ -22,9 +22,10 @@ ASSUMED = (
 )
 
 TRAFFIC_RATIO = 10
-"""Factor by which a broker's ratio of usage to traffic may exceed the ratio of the other brokers.
-If it is exceeded, something other than traffic is assumed to use the resource, since brokers of
-different sizes have ratios that differ by less.
+"""Factor by which a broker's ratio of usage to traffic may exceed that of the other brokers.
+
+Above it, something other than traffic is assumed to use the resource: the ratios of brokers of
+different sizes differ by less.
 """
 
 SCALING = ("cpu", "bandwidthIn", "bandwidthOut")
@@ -103,11 +104,11 @@ def _percent_by_traffic(said: Json, carried: float) -> dict[str, float]:
 
 
 def _others_ratios(brokers: Mapping[str, Json], broker: str) -> dict[str, float]:
-    """Return the other brokers' ratio of usage to traffic, for each resource that `broker` uses
+    """Return the other brokers' ratio of usage to traffic, for resources that `broker` uses
     excessively.
 
-    The ratio is in percent per byte per second. The use is excessive if the ratio of `broker` is
-    over `TRAFFIC_RATIO` times the others' ratio. Empty if `broker` or the others have no traffic.
+    The ratio is in percent per byte per second. A use is excessive if the ratio of `broker` is over
+    `TRAFFIC_RATIO` times the others' ratio. Empty if `broker` or the others have no traffic.
     """
     others = [said for name, said in brokers.items() if name != broker]
     traffic, own = sum(map(reported_throughput, others)), reported_throughput(brokers[broker])
@@ -119,9 +120,7 @@ def _others_ratios(brokers: Mapping[str, Json], broker: str) -> dict[str, float]
 
 
 def _busy_note(broker: str, said: Json, resources: Iterable[str]) -> str:
-    """Return a note that something other than traffic is assumed to use these resources of a
-    broker.
-    """
+    """Return a note that something other than traffic is assumed to use a broker's resources."""
     used = enumerated([f"{percent_used(said, one):.4g} % of {one}" for one in resources])
     return (
         f"{broker}: {used} with {throughput(exact(reported_throughput(said)))} is over "
@@ -138,7 +137,7 @@ def _resource_usage(
 ) -> dict[str, tuple[float, float]]:
     """Return two numbers per resource: constant usage in percent, and percent per byte per second.
 
-    For a resource in `others`, the second number is the value in `others`.
+    For the resources in `others`, the second number is the value in `others`.
     """
     fixed = {one: (percent_used(said, one), 0.0) for one in RESOURCES if one not in SCALING}
     idle = {one: 0.0 if scale else percent_used(said, one) for one in SCALING}

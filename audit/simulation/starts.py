@@ -93,10 +93,7 @@ def _with_recorded_ways(world: SimulatedWorld) -> SimulatedWorld:
 
 
 def _common_strategy(worlds: Sequence[SimulatedWorld]) -> str:
-    """Return the strategy that all worlds have in their settings.
-
-    Errors: `BadWorld` if they have different strategies.
-    """
+    """Return the strategy that all worlds set. Errors: `BadWorld` if they set different ones."""
     named = {world.name: strategy_of_settings(world.settings) or USUAL_STRATEGY for world in worlds}
     if len({*named.values()}) > 1:
         each = ", ".join(f"{name} has {strategy}" for name, strategy in named.items())
@@ -140,7 +137,7 @@ def _with_checked_settings(name: str, data: Any) -> Any:
 
 
 CASE_ARGUMENTS = ("url", "cluster", "metrics", "bundle_data", "conf", "setting", "profile")
-"""Arguments that mean the same as for the command `case`."""
+"""Arguments with the same meaning as for the command `case`."""
 
 
 def reported_world(args: argparse.Namespace) -> tuple[SimulatedWorld, str | None]:
@@ -172,7 +169,7 @@ def reported_world(args: argparse.Namespace) -> tuple[SimulatedWorld, str | None
 
 
 def _replaced_strategy_note(chosen: str | None, settings: Json, place: str) -> Iterator[str]:
-    """Yield a note if the chosen strategy is different from the cluster's own."""
+    """Yield a note if the chosen strategy differs from the cluster's own."""
     own = strategy_of_settings(settings)
     if chosen and own and own != chosen:
         yield f"--strategy {chosen} replaces {own}, the strategy by {place}"

@@ -54,7 +54,7 @@ from pulsar_conformance.specs.setting_names import why_unknown
 
 STRATEGY, PROFILE = "strategy", "profile"
 NON_SETTING_PREFIXES = (f"{STRATEGY}=", f"{PROFILE}=")
-"""Prefixes of words of a variant that are not settings."""
+"""Prefixes of the words of a variant that are not settings."""
 
 PULSAR = "pulsar:"
 """Prefix of the names of adapters for released Pulsar."""
@@ -86,7 +86,7 @@ class Variant:
 
     @property
     def lacking(self) -> Mapping[str, str]:
-        """The settings of the variant that its release does not have, each with the reason."""
+        """The settings of the variant that its release lacks, each with the reason."""
         own = _version_of_adapter(self.adapter)
         version = version_for_settings(None, profile=None if own else self.released, release=own)
         known = {name: why_unknown(name, version) for name in self.settings if version}
@@ -116,7 +116,7 @@ def profile_of_adapter(adapter: str) -> str | None:
 
 
 def settings_without_effect(variant: Variant, world: SimulatedWorld) -> Iterator[str]:
-    """Yield a note on each setting that has no effect, because the strategy or other settings
+    """Yield a note on each setting that has no effect because the strategy or other settings
     disable it.
 
     Also yield a note on settings that the release lacks or no longer reads in files, and on odd
@@ -242,7 +242,7 @@ def words_as_variant(text: str, usual: Variant) -> Variant:
 
 
 class Offering(Decider, Protocol):
-    """An implementation that also says what it offers."""
+    """An implementation that also says which operations it offers."""
 
     hello: Hello
 
@@ -252,8 +252,7 @@ def sweep(
 ) -> tuple[list[Variant], list[str]]:
     """Return each variant with each value in `NAME=FIRST..LAST/STEP`, and notes.
 
-    If no value affects a variant, the variant stays unchanged, and a note says so. Errors:
-    `BadWorld`.
+    A variant that no value affects stays unchanged, and a note says so. Errors: `BadWorld`.
     """
     try:
         swept, values = parse_sweep(text)
@@ -277,9 +276,7 @@ def sweep(
 
 
 def _why_idle(swept: Variant, variant: Variant, worlds: Sequence[SimulatedWorld]) -> str:
-    """Return why the swept setting has no effect in any world; empty if it has an effect in some
-    world.
-    """
+    """Return why the swept setting has no effect in any world; empty if it has one somewhere."""
     added = swept.settings.keys() - variant.settings.keys()
     idle = [dict(_idle_settings(swept, world, defaults=True)) for world in worlds]
     whys = [next((why for name, why in one.items() if name in added), "") for one in idle]
@@ -311,8 +308,7 @@ def simulate_in_tasks(
     readings: Mapping[str, str],
     report: Report,
 ) -> list[SimulatedCourse]:
-    """Return the simulation of each variant in each world; each simulation is a Spark task of its
-    own.
+    """Return the simulation of each variant in each world, each run in a Spark task of its own.
 
     Errors: as in `simulate_worlds`, and `AdapterError` if Spark is unavailable.
     """
@@ -339,7 +335,7 @@ def _simulate_pair(
     readings: Mapping[str, str],
     pair: str,
 ) -> str:
-    """Return the JSON of a variant's simulation in a world, or of the user's mistake."""
+    """Return JSON: the simulation of a variant in a world, or the user's mistake."""
     variant, world = map(int, pair.split())
     try:
         [course] = simulate_worlds(variants[variant], [worlds[world]], cycles, readings)
@@ -385,8 +381,8 @@ def _check_offers(variant: Variant, connection: Offering, world: SimulatedWorld)
 
 
 def _profile_hint(variant: Variant) -> str:
-    """Return a hint with the profiles under which the reference offers the strategy; empty if none
-    does.
+    """Return a hint on the profiles under which the reference offers the strategy; empty if there
+    are none.
     """
     bundled = specs.load()
     offering = [

@@ -42,8 +42,9 @@ class BadWorld(UserError):
 
 @dataclass(frozen=True)
 class SimulatedBroker:
-    """A broker. Each resource has a constant usage in percent, and a usage that grows with traffic,
-    in percent per byte per second.
+    """A broker with two usages of each resource, which add up.
+
+    One is constant, in percent; the other grows with traffic, in percent per byte per second.
     """
 
     name: str
@@ -93,7 +94,7 @@ class RecordedUnload(NamedTuple):
 
 @dataclass(frozen=True)
 class SimulatedWorld:
-    """A cluster, and all events in it that do not depend on the implementation's decisions."""
+    """A cluster, and all events in it that are independent of the implementation's decisions."""
 
     name: str
     title: str
@@ -106,9 +107,7 @@ class SimulatedWorld:
     topics_each_cycle: int = 0
     """Number of topics that each bundle gains in each cycle. If it is 0, no bundle is split."""
     hot: int | None = None
-    """Number of the bundle that has a single busy topic, so that a split does not divide its
-    traffic.
-    """
+    """Number of the bundle whose traffic is in one topic, so that a split does not divide it."""
     hot_from: int | None = None
     """First cycle in which the hot bundle has more traffic; None if there is no hot bundle."""
     notes: tuple[str, ...] = field(default=())
@@ -117,19 +116,19 @@ class SimulatedWorld:
     unloads: tuple[RecordedUnload, ...] = ()
     """The leader's unloads for load shedding in the recorded cycles."""
     assigned: Mapping[tuple[int, str], str] = field(default_factory=dict)
-    """The broker to which a bundle was last assigned before a recorded cycle, by cycle and
-    bundle.
+    """By cycle and bundle: the broker to which the bundle was last assigned before a recorded
+    cycle.
     """
     ways: Mapping[str, str] = field(default_factory=dict)
-    """Alternatives by which the version of a real cluster differs from its profile, by the names in
-    `specs/ways.yaml`.
+    """Alternatives by which the version of a real cluster differs from its profile, by the ID of
+    the way.
     """
     version: str = ""
-    """The version in the reports of a history, or of the brokers of a real cluster; empty if the
-    reports have several versions or none.
+    """The version in the reports of a history or of a real cluster; empty if not exactly one is
+    named.
     """
     files: SettingsRead | None = None
-    """The settings read from a real cluster's files. `settings` includes them."""
+    """The settings from a real cluster's files; `settings` includes them."""
 
     def as_read_by(self, version: str) -> SimulatedWorld:
         """Return the world with the settings in its files as this version reads them."""
@@ -293,7 +292,7 @@ def scaled_rates(rates: Rates, factor: float) -> Rates:
 
 
 def _traffic_shares(count: int, skew: float | None, first: int, seed: int) -> Iterator[float]:
-    """Yield the share of a broker's traffic that each bundle has.
+    """Yield each bundle's share of a broker's traffic.
 
     With `skew`, the shares follow a power law; otherwise they are equal.
     """
@@ -305,6 +304,6 @@ def _traffic_shares(count: int, skew: float | None, first: int, seed: int) -> It
 
 
 def bundle_names(count: int) -> Iterator[str]:
-    """Yield the names of bundles that divide a namespace into equal parts."""
+    """Yield the names of bundles that divide a namespace equally."""
     for low, high in pairwise(boundaries(count) if count else ()):
         yield f"shop/events/{low}_{high}"

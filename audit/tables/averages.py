@@ -18,8 +18,8 @@ FRAMES: Mapping[str, int] = {"shortTermData": 10, "longTermData": 1000}
 SAMPLE, RECORD, LOOK, UNLOAD = range(4)
 """Order of rows with equal times, by their kind.
 
-A row of kind `LOOK` requests the averages at a time. These include the samples and the leader's
-records of the same time, but not the unloads. A record replaces the samples of the same time.
+A row of kind `LOOK` requests the averages at a time. They include the samples and the leader's
+records of the same time, but not its unloads. A record replaces the samples of the same time.
 """
 
 
@@ -27,9 +27,8 @@ def averages_table(silver: Silver, made: GoldTables, plan: AuditPlan) -> DataFra
     """Return the table: averages since the leader's start, or as the leader recorded them.
 
     A recorded average replaces all earlier samples, and later samples are added to it. Once the
-    leader itself has taken as many samples as the resulting average includes, only the leader's
-    samples count. The column `documented` has the averages by a release's documents, if they
-    differ.
+    leader itself has taken as many samples as that average includes, only its own samples count.
+    The column `documented` has the averages by a release's documents, if they differ.
     """
     rows = _timeline(silver, made, plan)
     begun = made["cycles"].select("cluster", "since", "until").distinct()
@@ -93,7 +92,7 @@ def _since_unload(side: str) -> tuple[Column, Column]:
 
 
 def _before_cycle(name: str) -> Column:
-    """Return the time of the bundle's last unload before the cycle, given a column of
+    """Return the time of the bundle's last unload before the cycle, from a column of
     `_with_former`.
     """
     known = F.col(name)
@@ -101,7 +100,7 @@ def _before_cycle(name: str) -> Column:
 
 
 def _with_former(went: DataFrame, names: Sequence[str]) -> DataFrame:
-    """Return the unloads. Each column in `names`, which has times, becomes a struct of two times.
+    """Return the unloads; each column of times in `names` becomes a struct of two times.
 
     `last` is the time of the unload itself. `before` is the time of the bundle's last earlier
     unload for which the column is not null.
@@ -180,8 +179,10 @@ def _minutes_between(later: Column, earlier: Column) -> Column:
 
 
 def _timeline(silver: Silver, made: GoldTables, plan: AuditPlan) -> DataFrame:
-    """Return samples, the leader's records, unloads, and requests for averages, as rows of one
-    table in which `turn` gives the kind of a row.
+    """Return samples, the leader's records, unloads, and requests for averages as rows of one
+    table.
+
+    `turn` gives the kind of a row.
     """
     moments = cycles.in_period_of(cycles.cycle_moments(made, plan), plan)
     silver = recent.recent_records(silver, moments, plan, max(FRAMES.values()))
@@ -212,15 +213,14 @@ def _timeline(silver: Silver, made: GoldTables, plan: AuditPlan) -> DataFrame:
 
 
 def _sides(plan: AuditPlan) -> Mapping[str, AuditPlan]:
-    """Return the plan and, if the audit also judges by documents, the documents' plan, by prefix of
-    columns.
-    """
+    """Return plans by prefix of columns: the plan and, if it is used, the plan by the documents."""
     return {"": plan, **({DOCUMENTED: plan.documents} if plan.documents else {})}
 
 
 def _unloads_starting_grace(silver: Silver, made: GoldTables, plan: AuditPlan) -> DataFrame:
-    """Return the unloads that may start a grace period, with the time at which the period may have
-    started and the time at which it certainly started.
+    """Return the unloads that may start a grace period, with two times.
+
+    They are the time at which the period may have started, and the time at which it certainly did.
     """
     at, first = F.greatest("at", "cycle"), _earliest_decision()  # A record can be late.
     counts = (F.col("cycle").isNotNull() | (F.col("cause") != SHEDDING)) & ~F.col("open")
@@ -241,10 +241,10 @@ def _unloads_starting_grace(silver: Silver, made: GoldTables, plan: AuditPlan) -
 def _unloads_of_former_leaders(
     silver: Silver, made: GoldTables, plan: AuditPlan
 ) -> Iterator[DataFrame]:
-    """Yield the last unloads of bundles under former leaders, of which a new leader may know.
+    """Yield the last unloads of bundles under former leaders, which a new leader may know.
 
-    The rows are the last unload of each bundle before a term of leadership, with the start of the
-    term as their time. Such an unload may have started a grace period, but need not.
+    Each row is the last unload of a bundle before a term of leadership, with the start of the term
+    as its time. Such an unload may, but need not, have started a grace period.
     """
     for side, judging in _sides(plan).items():
         terms = former_leaders.terms_with_heirs(silver, made, judging)
@@ -296,7 +296,7 @@ def causes_starting_grace(plan: AuditPlan) -> tuple[list[str], list[str]]:
 
 
 def _with_parts(silver: Silver, went: DataFrame) -> DataFrame:
-    """Return the unloads, repeated for each part into which the unloaded bundle was split."""
+    """Return the unloads, and a copy for each part into which the bundle was later split."""
     space = ranges.namespace_of(F.col("bundle")).alias("space")
     within = silver.actions.where("kind = 'split'").select(
         "cluster", space, F.explode("into").alias("part")
@@ -312,6 +312,8 @@ GRACE_UNLOADS: Mapping[str, Callable[[Silver, DataFrame], DataFrame]] = {
     "bundle": lambda _silver, went: went,
     "topic": _with_parts,
 }
-"""Functions that return the unloads that start a bundle's grace period, for each alternative of the
-reading `grace-of`. [SHED-04]
+"""Functions that return the unloads that start a bundle's grace period, by alternative of
+`grace-of`.
+
+[SHED-04]
 """

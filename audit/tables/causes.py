@@ -1,4 +1,4 @@
-"""`unloads`: the reason why each bundle was unloaded, and the shedding cycle that caused it.
+"""`unloads`: why each bundle was unloaded, and the shedding cycle that caused it.
 
 A recorded cause is used. Otherwise, the cause is derived from other records: whether a cycle ran
 just before, the bundle had just been split, or all bundles of its broker or namespace were
@@ -21,8 +21,9 @@ from pyspark.sql import functions as F
 from pyspark.sql.window import WindowSpec
 
 QUICK_SECONDS = 10.0
-"""Maximum seconds from a cycle to the first unload that it caused, and from each such unload to the
-next, if no cause is recorded.
+"""Maximum seconds from a cycle to its first unload, and from each of its unloads to the next.
+
+This limit applies if no cause is recorded.
 """
 
 UNLOADING_SECONDS = 60.0
@@ -41,7 +42,7 @@ MAX_SKEW = 5.0
 """Maximum difference between the clocks of two brokers, in seconds."""
 
 BURST_SECONDS = 60
-"""Maximum seconds from an unload to the other unloads of a stopping broker or a whole namespace."""
+"""Maximum seconds between unloads by a stopping broker, or of a whole namespace."""
 
 SILENCE = 15 * 60.0
 """Seconds without a report after which a broker is assumed to have stopped."""
@@ -53,7 +54,7 @@ NO_REPORTS_BY_BROKER = "the broker that its record names sends no reports"
 KEY = ("cluster", "broker", "bundle", "at")
 
 BROADCAST_ROWS = 2_000
-"""Maximum number of rows that Spark broadcasts. Their size is within the limit in `SUMMARIES`."""
+"""Maximum number of rows that Spark broadcasts; their size is within the limit in `SUMMARIES`."""
 
 COLUMNS = (
     "cluster string, cycle timestamp, at timestamp, broker string, bundle string, cause string, "
@@ -67,8 +68,9 @@ def bounded_count(rows: DataFrame) -> int:
 
 
 def broadcast_few(rows: DataFrame, count: int) -> DataFrame:
-    """Broadcast the rows if there are at most `BROADCAST_ROWS`, so that samples can be joined to
-    them without a shuffle.
+    """Broadcast the rows if there are at most `BROADCAST_ROWS`.
+
+    Samples can then be joined to them without a shuffle.
     """
     return F.broadcast(rows) if count <= BROADCAST_ROWS else rows
 
@@ -93,11 +95,11 @@ def unload_rows(silver: Silver, made: GoldTables, _plan: AuditPlan) -> DataFrame
 
 
 def _attribute_to_owners(silver: Silver, rows: DataFrame) -> DataFrame:
-    """If the broker that unloaded a bundle has no reports, attribute the unload to the bundle's
-    owner, and mark it in `unnamed`.
+    """Attribute unloads by brokers without reports to the bundle's owner, and mark them as
+    `unnamed`.
 
-    The name in the unload is probably another address of the owner. If no broker of the cluster
-    has reports, the unload stays unchanged.
+    The broker's name is probably another address of the owner. If no broker of the cluster has
+    reports, unloads stay unchanged.
     """
     known = silver.broker_samples.select("cluster", "broker").distinct()
     reporting = known.select("cluster", F.lit(True).alias("reports")).distinct()
@@ -230,7 +232,7 @@ def _as_interval(seconds: float) -> Column:
 
 
 def _with_namespaces(silver: Silver, went: DataFrame, count: int) -> DataFrame:
-    """Add `emptied`: true if all bundles of the namespace were unloaded together."""
+    """Add `emptied`, true if all bundles of the namespace were unloaded together."""
     space = ranges.namespace_of(F.col("bundle"))
     rows = went.withColumns({"space": space, "of": F.to_date("at")})
     at_once = Window.partitionBy("cluster", "space").orderBy(F.unix_seconds("at"))
@@ -250,7 +252,7 @@ def _with_namespaces(silver: Silver, went: DataFrame, count: int) -> DataFrame:
 
 
 def _at_cycles(rows: DataFrame, ran: DataFrame) -> DataFrame:
-    """Return the unloads, repeated for each cycle that may have caused them."""
+    """Return a copy of each unload for each cycle that may have caused it."""
     cycle = F.struct("cycle", "upto", F.col("logged").alias("recorded")).alias("ran")
     cycles = ran.select("cluster", F.col("cycle").alias("at"), cycle, F.lit(0).alias("turn"))
     marks = rows.withColumn("turn", F.lit(1)).unionByName(cycles, allowMissingColumns=True)
@@ -298,11 +300,11 @@ def _at_cycles(rows: DataFrame, ran: DataFrame) -> DataFrame:
 
 
 def _was_kept(own: WindowSpec) -> Column:
-    """True if nothing shows the cause of an unload, and the last cycle before the unload was over.
+    """True if an unload without known cause came after the end of the previous cycle.
 
-    The cycle counts as over if the broker still had the bundle more than `SLOW_CYCLE_SECONDS` after
-    the start of the cycle and after the cycle's previous unload. `own` is a window over the unloads
-    that follow the cycle.
+    The cycle was over if the broker still had the bundle more than `SLOW_CYCLE_SECONDS` after both
+    the start of the cycle and the cycle's previous unload. `own` is a window over the unloads that
+    follow the cycle.
     """
     shed = F.when((F.col("said") == SHEDDING) | F.col("quick"), _unix_seconds("at"))
     last = F.last(shed, ignorenulls=True).over(own.rowsBetween(Window.unboundedPreceding, -1))
@@ -318,9 +320,7 @@ def _is_uncertain() -> Column:
 
 
 def _cause_columns() -> dict[str, Column]:
-    """Return the columns `cause`, `basis`, and `may_shed`, which is true if shedding is a possible
-    cause.
-    """
+    """Return the columns `cause`, `basis`, and `may_shed`, true if shedding may be the cause."""
     said = F.col("said")
     shortly = F.col("quick") | _certainly(F.col("early") <= MAX_LEAD)
     near = shortly | _certainly(F.col("late") <= UNLOADING_SECONDS)

@@ -57,15 +57,15 @@ def minutes_as_interval(count: Column) -> Column:
 
 
 def _shortest_interval() -> Column:
-    """Return the shortest interval of time that Spark can represent."""
+    """Return the shortest interval that Spark can represent."""
     return F.expr("interval 1 microsecond")
 
 
 def leader_terms(silver: Silver, days: DataFrame) -> DataFrame:
     """Return the terms of leaders: `cluster`, `since`, `until`, `last` and `led`.
 
-    Two more periods count as terms: until the first recorded start of a leader, and from a
-    quarantined record of a leader on. There, `led` is false: it is unknown what the leader knew.
+    Two other periods count as terms: until the first recorded start of a leader, and from a
+    quarantined record of a leader on. For them, `led` is false: it is unknown what the leader knew.
     """
     spans = days.groupBy("cluster").agg(F.min("first").alias("first"), F.max("last").alias("last"))
     begun = _leader_starts(silver).select("cluster", "at", F.lit(True).alias("led"))
@@ -154,9 +154,9 @@ def cycles_table(silver: Silver, plan: AuditPlan) -> DataFrame:
 
 
 def _with_lost(silver: Silver, rows: DataFrame) -> DataFrame:
-    """Add `lost_report` and `lost_unload`, times of quarantined records that may matter.
+    """Add `lost_report` and `lost_unload`: times of quarantined records that may matter.
 
-    These records are the last report of an unknown broker, up to `MAX_SKEW` after the cycle, and
+    They are those of the last report of an unknown broker, up to `MAX_SKEW` after the cycle, and
     the last unload of an unknown bundle, up to `UNLOADING_SECONDS` after the cycle.
     """
     lost = silver.contexts.where(F.col("kind").isin(LOST, LOST_UNLOAD_KIND))
@@ -215,7 +215,7 @@ NEGLIGIBLE_SHARE = 1e-8
 def _is_forgotten() -> Column:
     """True if nothing that the leader knew before the recorded history can still matter.
 
-    The grace period is then over, samples are complete, and earlier usage has no weight.
+    That is, grace periods are over, samples are complete, and earlier usage has no weight.
     """
     kept = F.col(f"force.{threshold.HISTORY_SHARE}")
     faded = (kept <= 0) | (F.pow(kept, F.col("ran")) < NEGLIGIBLE_SHARE)
@@ -230,7 +230,7 @@ COLUMNS = ("cluster", "cycle", "logged", "moments", "since", "until", "upto", "d
 
 
 def cycle_moments(made: GoldTables, plan: AuditPlan) -> DataFrame:
-    """Return a row for each `moment` of each cycle, with settings converted to their types."""
+    """Return a row for each `moment` of each cycle, with settings in their types."""
     each = made["cycles"].withColumn("moment", F.explode("moments"))
     typed = {"given": F.col("settings"), "settings": settings_column(plan)}
     each = each.withColumns(typed)
@@ -238,9 +238,9 @@ def cycle_moments(made: GoldTables, plan: AuditPlan) -> DataFrame:
 
 
 def strategies_followed(made: GoldTables, plan: AuditPlan) -> tuple[str, ...]:
-    """Return the documented strategies of the plan's cycles. A small Spark job finds them.
+    """Return the documented strategies of the plan's cycles, found by a small Spark job.
 
-    TransferShedder is omitted, since it decides by load data instead of load reports.
+    TransferShedder is left out, since it decides by load data instead of load reports.
     """
     ran, documented = (
         in_period_of(made["cycles"], plan),
@@ -289,8 +289,7 @@ REPEATED_CYCLE_SECONDS = 0.5
 
 
 def _with_reports(silver: Silver, ran: DataFrame) -> DataFrame:
-    """Add `early` and `later`: moments at which the leader may have known other reports than at the
-    recorded time of the cycle.
+    """Add `early` and `later`: moments at which the leader may have known other reports.
 
     Clocks differ, and a report may reach the leader late. If a report is recorded within `MAX_SKEW`
     before the cycle, the cycle is also evaluated `early`, without the report. If a report is
@@ -334,7 +333,7 @@ def _with_reports(silver: Silver, ran: DataFrame) -> DataFrame:
 def _assumed_cycles(
     silver: Silver, plan: AuditPlan, begun: DataFrame, days: DataFrame
 ) -> DataFrame:
-    """Return a cycle for every interval since each leader's start, on days with known reports."""
+    """Return a cycle for every interval since a leader's start, on days with known reports."""
     settled = join_settings(silver, plan, begun, "since")
     step = (F.col(f"force.{SHEDDING_INTERVAL}") * MICROS_OF_MINUTE).cast("bigint")
     step = F.when(F.col(f"force.{SHEDDING_INTERVAL}").between(MIN_MINUTES, MAX_MINUTES), step)
@@ -367,11 +366,10 @@ def _known_on(days: DataFrame) -> DataFrame:
 
 
 def _with_moments(silver: Silver, assumed: DataFrame) -> DataFrame:
-    """Add the `moments` of assumed cycles.
+    """Add the `moments` of assumed cycles, in order.
 
-    They are, in this order: the start of the interval, the first unload that shedding may have
-    caused, and the first unload that shedding certainly caused. If there is no such unload, the
-    third moment is the end of the interval.
+    They are the start of the interval, the first unload that shedding may have caused, and the
+    first unload that shedding certainly caused or, if there is none, the end of the interval.
     """
     maybe = F.coalesce("cause", F.lit(UNKNOWN)).isin(SHEDDING, UNKNOWN)
     went = silver.actions.where("kind = 'unloaded'").where(maybe)

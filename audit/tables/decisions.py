@@ -1,4 +1,4 @@
-"""`decisions`: the documents' decision about each bundle in each cycle, and the actual unloads.
+"""`decisions`: the documented decision about each bundle in each cycle, and the actual unloads.
 
 If the audit judges by a release, usage and averages are computed as the release does. Limits and
 amounts to shed are still computed by its documents, which `why` then names. The minimum throughput
@@ -76,8 +76,8 @@ def decisions_table(_silver: Silver, made: GoldTables, _plan: AuditPlan) -> Data
 
 
 def decided_bundles(made: GoldTables, plan: AuditPlan) -> DataFrame:
-    """Return a row for each bundle of a broker, and for each unload of a bundle that its broker did
-    not report.
+    """Return a row for each reported bundle of a broker, and for each unload of an unreported
+    bundle.
 
     The column `cycle` is a struct of `KEY`. The other columns are `broker` and those of
     `COLUMN_TYPES`, except `held`.
@@ -164,10 +164,9 @@ def decided_table(
 
 
 def _may_be_movable(columns: Sequence[str], readings: Mapping[str, str]) -> Column:
-    """True if an earlier unload keeps the bundle from moving, but may have started no grace period,
-    or a grace period that is already over.
+    """True if an earlier unload keeps the bundle from moving, but its grace period may not apply.
 
-    There is no grace period if something other than shedding caused the unload. A grace period ends
+    No grace period applies if something other than shedding caused the unload. A grace period ends
     earlier if the unload was decided before its recorded time: the record may be late, or by
     another clock.
     """
@@ -177,9 +176,7 @@ def _may_be_movable(columns: Sequence[str], readings: Mapping[str, str]) -> Colu
 
 
 def _is_at_end_of_grace(columns: Sequence[str]) -> Column:
-    """True if a bundle's grace period ends so close to the moment of the cycle that it depends on
-    differences between clocks whether it is over.
-    """
+    """True if differences between clocks decide whether a bundle's grace period is over."""
     if "surely_moved" not in columns:
         return F.lit(False)
     over = (F.col("moved") - F.col(f"settings.{shedding.GRACE}")) * 60
@@ -187,9 +184,7 @@ def _is_at_end_of_grace(columns: Sequence[str]) -> Column:
 
 
 def _is_contested(columns: Sequence[str]) -> Column:
-    """True if the last reports of two brokers both list the bundle. It may have moved between the
-    reports.
-    """
+    """True if the last reports of two brokers list the bundle; it may have moved in between."""
     return F.coalesce("contested", F.lit(False)) if "contested" in columns else F.lit(False)
 
 
@@ -215,7 +210,7 @@ def add_unloads(rows: DataFrame, went: DataFrame) -> DataFrame:
 
 
 def unloads_at_moments(shed: DataFrame, ran: DataFrame) -> DataFrame:
-    """Return the unloads of cycles, repeated for each moment of the cycle."""
+    """Return a copy of each unload for each moment of its cycle."""
     moments = ran.select("cluster", "cycle", F.explode("moments").alias("moment"))
     return shed.drop("day").join(moments.hint("shuffle_hash"), ["cluster", "cycle"])
 
@@ -237,9 +232,7 @@ def unload_times(shed: DataFrame) -> DataFrame:
 
 
 def with_unloads(rows: DataFrame, done: DataFrame) -> DataFrame:
-    """Add the unloads to rows of `decided_table`. The unload of a bundle without a row gets a row
-    of its own.
-    """
+    """Add the unloads to rows of `decided_table`; an unloaded bundle without a row gets one."""
     both = rows.join(done.hint("shuffle_hash"), list(UNLOAD_KEY), "full_outer")
     none = F.array().cast("array<timestamp>")
     return both.withColumns(

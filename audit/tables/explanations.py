@@ -1,4 +1,4 @@
-"""A column of the decisions table: the reason why each bundle is unloaded or kept."""
+"""The column `why` of the decisions: the reason why each bundle is unloaded or kept."""
 
 from __future__ import annotations
 
@@ -20,9 +20,7 @@ TrafficFormat = Callable[[Column], Column]
 """A function that formats traffic with its unit."""
 
 NUMBERS = ("used", "average", "threshold", "need")
-"""Quantities that strategies compare. A quantity is null in rows whose strategy does not compare
-it.
-"""
+"""Quantities that strategies compare; null in the rows of other strategies."""
 
 
 def compared_numbers(strategies: Sequence[str]) -> Column:
@@ -107,8 +105,8 @@ def _first_reason(reasons: Sequence[tuple[Column, Column]]) -> Column:
 def _excess_reason(own: Column, points: Column, written: TrafficFormat) -> Column:
     """Return the reason why a bundle of a broker is unloaded or kept.
 
-    `own` are the columns of the broker's strategy, and `points` the percentage points of usage by
-    which the broker exceeds its target.
+    `own` are the columns of the broker's strategy, and `points` the percentage points by which the
+    broker's usage exceeds its target.
     """
     over, need, above = own["over"], own["need"], written(F.col("above"))
     needs = F.concat(

@@ -1,4 +1,4 @@
-"""Spark columns of text, such as formatted numbers."""
+"""Texts as Spark columns, such as formatted numbers."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def plain(number: Column, places: int = 2) -> Column:
 
 
 def plain_distinct_from(number: Column, bound: Column) -> Column:
-    """Return a number as `plain` does, but with more places if it would otherwise look equal to a
-    bound from which it differs.
+    """Return a number as `plain` does, with more places if it would look equal to a different
+    bound.
     """
     same = (plain(number) == plain(bound)) & (number != bound)
     longer = plain(number, MANY_DECIMAL_PLACES)
@@ -54,12 +54,12 @@ MEASURED: Mapping[str, Callable[[Column], Column]] = {
 
 
 def joined(*parts: Column | str) -> Column:
-    """Return a text column that joins strings and columns with spaces."""
+    """Return a text column with strings and columns, separated by spaces."""
     return F.concat_ws(" ", *(F.lit(one) if isinstance(one, str) else one for one in parts))
 
 
 def abridged(text: Column, most: int) -> Column:
-    """Return the text, or only its beginning and end with ` … ` between them if it is too long.
+    """Return the text; if it is too long, only its beginning and end with ` … ` between them.
 
     The result has about `most` characters, and is cut between words.
     """
@@ -70,7 +70,7 @@ def abridged(text: Column, most: int) -> Column:
 
 
 MAX_DROPPED_WORD = 60
-"""Maximum length of a word that `abridged` drops instead of cutting it."""
+"""Maximum length of a word that `abridged` drops rather than cuts."""
 
 
 def precise_utc(time: Column | str) -> Column:

@@ -2,8 +2,7 @@
 
 No document says whether a new leader knows what former leaders knew. In a release, a new leader
 knows nothing, but a broker that leads again may know what it knew before: its memory lives as long
-as its process. Terms have the same value of `whose` if the memory of one term may continue in the
-other.
+as its process. Terms have equal values of `whose` if one may continue the memory of the other.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ def leaders_by_term(silver: Silver, made: GoldTables, plan: AuditPlan) -> DataFr
 
 
 def terms_with_heirs(silver: Silver, made: GoldTables, plan: AuditPlan) -> DataFrame | None:
-    """Return the rows of `leaders_by_term`; None if no term can continue the memory of another.
+    """Return the rows of `leaders_by_term`; None if no term can continue another's memory.
 
     A small Spark job finds out whether any term can.
     """
@@ -63,13 +62,13 @@ def terms_with_heirs(silver: Silver, made: GoldTables, plan: AuditPlan) -> DataF
 
 
 def with_memory(rows: DataFrame, smooth: Smooth | None) -> DataFrame:
-    """Add `MEMORY_FIELDS` to the column `memory`, and add the column `ever`: the least and the
-    greatest usage before the cycle that the leader or a former leader knew.
+    """Add `MEMORY_FIELDS` to the column `memory`, and add the column `ever`.
 
-    The rows have the columns of `usages`, and `whose` if a term may continue another. What was
-    known before a row with `returned` does not count if the leader has forgotten it, by `back`.
-    `smooth` returns the smoothed usage after each cycle; None if it is not known how usage is
-    smoothed.
+    `ever` has the least and the greatest usage before the cycle that the leader or a former leader
+    knew. The rows have the columns of `usages`, and `whose` if a term may continue another. If the
+    leader has forgotten a broker, according to `back`, usage before its row with `returned` does
+    not count. `smooth` returns the smoothed usage after each cycle; None if it is not known how
+    usage is smoothed.
     """
     none = F.lit(None).cast("double")
     if "whose" not in rows.columns:
@@ -105,8 +104,7 @@ def _with_fields(rows: DataFrame, fields: dict[str, Column]) -> DataFrame:
 
 
 def _with_distance(rows: DataFrame, smooth: Smooth) -> tuple[DataFrame, Column]:
-    """Return the rows, and a column with the maximum difference between usage smoothed over the
-    leader's own term only, and usage smoothed over former terms as well; null without a difference.
+    """Add the maximum difference that former terms make to smoothed usage; null if none.
 
     At the first cycle of a term, the earlier usage may be any usage that former leaders knew. In
     later cycles, the difference fades like all earlier usage.
@@ -130,11 +128,10 @@ def _with_distance(rows: DataFrame, smooth: Smooth) -> tuple[DataFrame, Column]:
 def if_kept(
     bounds: tuple[Column, Column], smoothed: tuple[Column, Column], *, exact: bool
 ) -> Column:
-    """Return the bounds of a broker's usage if the leader knows what former leaders knew; null if
-    that makes no difference.
+    """Return the bounds of a broker's usage if the leader has the memory of former leaders.
 
-    `bounds` are the least and the greatest usage in the leader's own term, and `smoothed` the least
-    and the greatest smoothed usage.
+    Null if that makes no difference. `bounds` are the least and the greatest usage in the leader's
+    own term, and `smoothed` the least and the greatest smoothed usage.
     """
     ever, present, kept = F.col("ever"), F.col("present"), F.col("kept")
     least, most = F.least(ever["least"], present), F.greatest(ever["most"], present)

@@ -18,7 +18,7 @@ PERHAPS, LATE, UNKNOWN, LOST = "perhaps", "late", "unknown", "lost"
 
 PERHAPS: the broker may have gone. LATE: it may have gone, because its report is late. UNKNOWN: the
 content of its newest report is unknown. LOST: nothing is known of its load, because its only report
-is quarantined, or because it owns bundles although no report of it is recorded yet.
+is quarantined, or because it owns bundles without a recorded report.
 """
 
 REPORT_OVERDUE = "its last report is older than the longest interval"
@@ -83,7 +83,7 @@ def last_reports(silver: Silver, made: GoldTables, plan: AuditPlan) -> DataFrame
 
 
 SIGNS = ("stopped", "ended", "alive", "moved", "emptied", "deposed", "lost")
-"""Columns with times of signs that a broker has gone or is up, or of lost reports."""
+"""Columns with the times of signs that a broker is up or has gone, and of lost reports."""
 
 
 def _sign_marks(silver: Silver, skew: Column) -> list[DataFrame]:
@@ -154,11 +154,12 @@ def _standing_columns() -> dict[str, Column]:
 
 
 def _has_surely_gone(known: Column, oldest: Column) -> Column:
-    """True if the broker shut down and no record shows that it started again, or if other brokers
-    have all its bundles without an unload.
+    """True if the broker certainly has gone.
 
-    `known` is the time of the last report, even a lost one. After the latter sign, a broker that
-    reports again within the longest report interval may have been up all the time.
+    That is, if it shut down and no record shows that it started again, or if other brokers have all
+    its bundles without an unload. `known` is the time of the last report, even a lost one. After
+    the latter sign, a broker that reports again within the longest report interval may have been up
+    all the time.
     """
     ended = (F.col("ended") >= known) & ~F.coalesce(F.col("alive") > F.col("stopped"), F.lit(False))
     back = F.coalesce(F.col("next") - F.col("report.at") <= oldest, F.lit(False))
@@ -167,17 +168,18 @@ def _has_surely_gone(known: Column, oldest: Column) -> Column:
 
 
 RHYTHM_INTERVALS = 4
-"""Number of intervals between reports by which a broker's usual interval is estimated."""
+"""Number of intervals between reports from which a broker's usual interval is estimated."""
 
 SILENT_AFTER = 5
-"""A broker may have gone if it has been silent for longer than this multiple of the longest of its
-last `RHYTHM_INTERVALS` intervals between reports.
+"""Multiple of the longest of a broker's last `RHYTHM_INTERVALS` intervals between reports.
+
+A broker that has been silent for longer may have gone.
 """
 
 
 def _report_gaps() -> Column:
-    """Return the column `gaps`: the last `RHYTHM_INTERVALS` intervals between reports of a broker,
-    in seconds.
+    """Return the column `gaps`: a broker's last `RHYTHM_INTERVALS` intervals between reports, in
+    seconds.
     """
     course = Window.partitionBy("cluster", "broker").orderBy("at")
     gap = _unix_seconds("at") - F.lag(_unix_seconds("at")).over(course)
@@ -195,9 +197,10 @@ def _oldest_counting() -> Column:
 
 
 def _broker_moments(silver: Silver, moments: DataFrame, claims: DataFrame) -> DataFrame:
-    """Return a row for each moment and each broker that may count at the moment: each broker with a
-    report, even a quarantined report, on that day or the day before, or with an earlier claim in
-    `claims`.
+    """Return a row for each moment and each broker that may count at the moment.
+
+    These are brokers with a report, even a quarantined one, on that day or the day before, and
+    brokers with an earlier claim in `claims`.
     """
     reports = silver.broker_samples.select("cluster", "broker", F.to_date("at").alias("of"))
     lost = signs.lost_reports(silver).select("cluster", "broker", F.to_date("at").alias("of"))

@@ -1,4 +1,4 @@
-"""A single name for each broker: the name in its load reports, however other records spell it."""
+"""A single name for each broker: the name in its load reports, whatever other records use."""
 
 from __future__ import annotations
 
@@ -14,9 +14,7 @@ DOMAIN = r"^[^.\[]*[a-z][^.]*\."
 """Pattern of the start of a host name with a domain; an IP address does not match."""
 
 STANDARD = r":(6650|6651|8080|8443|80|443)$"
-"""Pattern of the ports of a broker's services. A name with such a port identifies the broker by its
-host alone.
-"""
+"""Pattern of a port of a service of brokers; before such a port, the host identifies the broker."""
 
 
 def with_reported_names(silver: Silver) -> Silver:

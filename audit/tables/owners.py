@@ -1,5 +1,6 @@
-"""Owners of unloaded bundles, and owners that have not reported yet. They are known from load
-reports, records of owners, and assignments.
+"""Owners of unloaded bundles, and owners that have not reported yet.
+
+They are known from load reports, records of owners, and assignments.
 """
 
 from __future__ import annotations
@@ -18,12 +19,10 @@ from pyspark.sql import functions as F
 def with_owner(silver: Silver, sought: DataFrame, unloads: DataFrame) -> DataFrame:
     """Add `owner` and `had` to unloads. `sought` are the unloaded bundles.
 
-    `owner` is the last recorded owner. The column is null if no owner is known, or if a later
-    report of the owner lacks the bundle. `had` is the last time at which the broker that unloads
-    the bundle certainly owned it; a report may be recorded later than it was written.
-
-    If another broker is recorded as owner at the time of the unload, it became the owner
-    afterwards.
+    `owner` is the last recorded owner; null if it is not known, or if a later report of the owner
+    lacks the bundle. `had` is the last time at which the broker that unloads the bundle certainly
+    owned it; a report may be recorded later than it was written. If another broker is recorded as
+    owner at the time of the unload, it became the owner afterwards.
     """
     claims = _owner_claims(silver).join(sought, ["cluster", "bundle"], "left_semi")
     claim = F.struct("at", "owner")
@@ -86,10 +85,10 @@ FOREVER = "timestamp'9999-01-01'"
 
 
 def unreported_owners(silver: Silver) -> DataFrame:
-    """Return `cluster`, `broker`, `at` and `until`: the periods in which a broker is the last
-    recorded owner of a bundle, but no report of the broker is recorded yet.
+    """Return periods in which the last recorded owner of a bundle has no recorded report yet.
 
-    Clusters without any report are left out. A small Spark job finds out if there are such brokers.
+    Columns: `cluster`, `broker`, `at` and `until`. Clusters without any report are left out. A
+    small Spark job finds out whether there are such brokers.
     """
     claims = _recorded_claims(silver)
     first = silver.broker_samples.groupBy("cluster", "broker").agg(F.min("at").alias("first"))

@@ -1,7 +1,6 @@
 """Selection of the records that can matter to the last cycles of a history.
 
-Records that cannot matter are expired reports, samples that former leaders took, and samples that
-are too old for every time frame.
+Expired reports, samples taken by former leaders, and samples too old for every time frame cannot.
 """
 
 from __future__ import annotations
@@ -22,18 +21,18 @@ BUNDLE = ("cluster", "bundle")
 
 MINUTES_OF_DAY = 1440
 MAX_UNPRUNED_PERIOD = timedelta(days=7)
-"""Maximum period of samples in which it is faster to keep expired samples than to drop them."""
+"""Maximum period of samples for which keeping expired samples is faster than dropping them."""
 
 MAX_SUMMED_PERIOD = timedelta(days=2)
-"""Maximum time since a leader's start for which it is faster to sum all samples than to find and
-drop the expired ones.
+"""Maximum time since a leader's start for which summing all samples is faster than dropping expired
+ones.
 """
 
 DATA = "bundle_data"
 
 
 def recent_records(silver: Silver, moments: DataFrame, plan: AuditPlan, most: int) -> Silver:
-    """Return the records that can influence averages over `most` samples at these moments."""
+    """Return the records that can affect averages over `most` samples at these moments."""
     if plan.since is None:
         return silver
     day, silver = _utc_day(plan.since), without_expired_reports(silver, moments, plan)
@@ -99,8 +98,7 @@ def _reported_since(moments: DataFrame, day: date) -> date:
 
 
 def _first_counting_days(silver: Silver, day: date, most: int) -> DataFrame:
-    """Return the column `from`: for each bundle, the first day whose samples can still count on
-    `day`.
+    """Return the column `from`: for each bundle, the first day whose samples can count on `day`.
 
     The last `most` samples of a bundle before `day` count.
     """
@@ -116,7 +114,7 @@ def _first_counting_days(silver: Silver, day: date, most: int) -> DataFrame:
 
 
 def _with_last_data(contexts: DataFrame, first: date) -> DataFrame:
-    """Return the contexts from a day on, and the last earlier `bundle_data` of each bundle."""
+    """Return the contexts from `first` on, and each bundle's last `bundle_data` before that day."""
     early = (F.col("kind") == DATA) & (F.col("day") < F.lit(first))
     latest = (
         contexts.where(early)

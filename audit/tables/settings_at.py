@@ -23,11 +23,12 @@ SETTINGS = tuple(
         )
     )
 )
-"""Settings that influence what a leader knows, sheds and splits."""
+"""Settings that affect what a leader knows, sheds and splits."""
 
 SECONDS_UNTIL_IN_FORCE = 10.0
-"""Seconds after which a changed setting certainly applies. It is also the time after which a new
-leader certainly knows all reports.
+"""Seconds after which a changed setting certainly applies.
+
+After as many seconds, a new leader certainly knows all reports.
 """
 
 

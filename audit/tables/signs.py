@@ -1,9 +1,10 @@
 """Lost reports, and signs that a broker has gone although its last report is recent.
 
-A broker that stops leaves its last report behind. There are three signs of that: its shutdown is
-recorded, another broker leads in its place, or one of its bundles is on another broker without
-having been unloaded. The last two become visible only some time later. A recorded shutdown is
-certain from then on, and so is the third sign if all its bundles are on other brokers.
+A broker that stops leaves its last report behind. There are three signs that it stopped: its
+shutdown is recorded, another broker leads in its place, or one of its bundles is on another broker
+without having been unloaded. The last two become visible only some time later. A recorded shutdown
+is certain from its time on, and so is the third sign if all bundles of the broker are on other
+brokers.
 
 A lost report is one in quarantine. The leader knew its content, which the history no longer shows.
 """
@@ -23,7 +24,7 @@ GONE_AFTER_INTERVALS = 3
 """A broker has certainly gone if it was silent for this multiple of the longest report interval."""
 
 HINDSIGHT = timedelta(hours=1)
-"""Maximum time from a moment to a record that shows whether a broker was there at that moment."""
+"""Maximum time from a moment to a record that shows whether a broker was up at that moment."""
 
 ELECTION = timedelta(minutes=1)
 """Maximum time from the departure of a leader to the record of its successor."""
@@ -48,7 +49,9 @@ def shutdowns(silver: Silver) -> DataFrame:
 
 def signs_of_life(silver: Silver) -> DataFrame:
     """Return `cluster`, `broker` and `at` of records, other than reports, that show that a broker
-    that once shut down is up: it is assigned a bundle, sheds or splits one, or becomes leader.
+    that once shut down is up.
+
+    Such a broker is assigned a bundle, sheds or splits one, or becomes leader.
     """
     acts = F.col("cause").isin(SHEDDING, SPLIT) & (F.col("kind") == "unloaded")
     acted = silver.actions.where(F.coalesce(acts, F.lit(False)) | (F.col("kind") == "assigned"))
@@ -76,13 +79,13 @@ def replaced_leaders(silver: Silver) -> DataFrame:
 
 
 def moved_without_unload(silver: Silver) -> DataFrame:
-    """Return a row for each broker that lost a bundle without an unload: `cluster`, `broker`,
-    `since`, `reported`, `emptied`.
+    """Return a row for each broker that lost a bundle without an unload.
 
-    `reported` is the time of the broker's last report that lists the bundle. A newer report shows
-    that the broker is up. The broker may have gone at any time after `since`, which is at most
-    `HINDSIGHT` before the first record of the bundle on another broker. `emptied` is the time from
-    which all bundles of that report are on other brokers; null if some are not.
+    Columns: `cluster`, `broker`, `since`, `reported`, `emptied`. `reported` is the time of the
+    broker's last report that lists the bundle. A newer report shows that the broker is up. The
+    broker may have gone at any time after `since`, which is at most `HINDSIGHT` before the first
+    record of the bundle on another broker. `emptied` is the time from which all bundles of that
+    report are on other brokers; null if some are not.
     """
     owners = silver.contexts.where("kind = 'owners'")
     owners = owners.select("cluster", "at", F.explode("owners").alias("broker", "bundles"))
@@ -126,11 +129,10 @@ def moved_without_unload(silver: Silver) -> DataFrame:
 
 
 def _owner_claims(samples: DataFrame, assigned: DataFrame) -> DataFrame:
-    """Return the owners of bundles that have had several owners, by reports and by records.
+    """Return the owners of bundles that have had several owners, by reports and other records.
 
-    `size` is the number of bundles in a report.
-
-    Most lists of bundles repeat the broker's earlier list, so each distinct list is read once.
+    `size` is the number of bundles in a report. Most lists of bundles repeat the broker's earlier
+    list, so each distinct list is read once.
     """
     key = ["cluster", "broker", "bundle"]
     lists = samples.select("cluster", "broker", "bundles").distinct()

@@ -1,5 +1,5 @@
-"""AvgShedder's streaks: in how many cycles in a row the difference between the most and the least
-used broker exceeded a threshold.
+"""AvgShedder's streaks: numbers of consecutive cycles in which the difference between the most and
+the least used broker exceeded a threshold.
 
 The documents do not say whether an unload ends a streak, so there are two counts. The certain count
 includes only cycles since the last unload, and only with the same pair of brokers. The possible
@@ -30,10 +30,10 @@ POINTS = float(check.POINTS)
 CYCLE = ["cluster", "cycle"]
 KEY = [*CYCLE, "moment"]
 ASSUMED_STREAK_LENGTH = 1 << 20
-"""Length that is assumed for a streak that may have started before the first known cycle."""
+"""Assumed length of a streak that may have started before the first known cycle."""
 
 LOOKBACK = timedelta(days=1)
-"""Maximum time from the start of a streak to the part of a table that is being rebuilt."""
+"""Maximum time from the start of a streak to the rebuilt part of a table."""
 
 FIRST_CYCLE_INTERVALS = 3
 """Number of shedding intervals within which a newly elected leader has certainly run its first
@@ -94,8 +94,9 @@ def streaks(made: GoldTables, plan: AuditPlan) -> DataFrame:
 
 
 MAX_KNOWN_TERMS = 2
-"""Number of terms after which a leader may have led before, with another leader in between. Such a
-leader may know its own earlier cycles, but not the other leader's.
+"""Number of the last term of a cluster whose leader cannot return after another leader.
+
+A leader that returns may know the cycles of its own earlier term, but not those in between.
 """
 
 
@@ -138,10 +139,10 @@ def _with_counts(rows: DataFrame, keys: list[str], name: str, fresh: Column) -> 
 def _count_consecutive(
     rows: DataFrame, keys: list[str], holds: str, breaks: Column, begun: Column
 ) -> tuple[DataFrame, Column]:
-    """Return the rows, and a column that counts consecutive rows in which `holds` is true.
+    """Add a column that counts the consecutive rows up to the current one in which `holds` is true.
 
-    The count includes the row itself, and starts again where `breaks` is true. `begun` is added to
-    a count that started at the first row.
+    The count starts again where `breaks` is true. `begun` is added to a count that started at the
+    first row.
     """
     term = Window.partitionBy(*keys).orderBy("cycle")
     again = F.coalesce(F.lag(holds).over(term), F.lit(False))
@@ -162,7 +163,7 @@ def with_all_days(made: GoldTables) -> GoldTables:
 
 
 def _pairs(made: GoldTables, plan: AuditPlan) -> DataFrame:
-    """Return each cycle's least and most used broker, and the thresholds that their difference
+    """Return each cycle's least and most used brokers, and the thresholds that their difference
     exceeds.
     """
     moments = cycles.cycle_moments(made, plan)

@@ -5,9 +5,9 @@ cycles are grouped into blocks. Each block maps the usage before it to the usage
 affine function. These functions give the usage at the start of each block, from which the usage in
 the cycles of the block is computed.
 
-A leader's memory begins with its term, and in a release that forgets brokers that leave, with a
-broker's return. Whether a new leader knows more is not always certain, so `if_kept` has the bounds
-of a broker's usage if it does; see `former_leaders`.
+A leader's memory of a broker begins with the leader's term, or with the broker's return in a
+release that forgets brokers that leave. Whether a new leader knows more is not always certain, so
+`if_kept` has the bounds of a broker's usage if it does; see `former_leaders`.
 """
 
 from __future__ import annotations
@@ -27,8 +27,10 @@ TERM = ("cluster", "broker", "since")
 """Key of a leader's term and a broker. The start of the leader's term identifies the leader."""
 
 MEMORY_KEY = (*TERM, "back")
-"""Key of a leader's memory of a broker. `back` is the cycle in which the broker was back after the
-leader forgot it; if it did not, it is `since`.
+"""Key of a leader's memory of a broker.
+
+`back` is the cycle in which the broker was back after the leader forgot it; otherwise it is
+`since`.
 """
 
 BLOCK = 128
@@ -40,11 +42,11 @@ before it plus `shift`, or `fresh` if there is no usage before it.
 """
 
 UNKNOWN = float("nan")
-"""Usage after a cycle for which the configured share of earlier usage is unknown."""
+"""Value of the usage after a cycle for which the share of earlier usage is unknown."""
 
 
 def usages(silver: Silver, made: GoldTables, plan: AuditPlan) -> DataFrame:
-    """Return the table. Usage in earlier cycles counts from the leader's start on.
+    """Return the table. Earlier usage counts from the leader's start on.
 
     If the weight of earlier usage is 0, earlier usage does not count. If the weight is unknown,
     `before` and `used` are unknown, too. Only the first moment of each cycle enters a leader's
@@ -117,11 +119,9 @@ def _preceding_cycles(made: GoldTables) -> DataFrame:
 
 
 def _with_returns(rows: DataFrame, *, forgotten: bool) -> DataFrame:
-    """Add `returned`, true in the cycle in which a broker is back after a cycle without it, and
-    `back`.
+    """Add `returned`, true in the first cycle with a broker after a cycle without it, and `back`.
 
-    `back` is the last such cycle if the leader has `forgotten` the broker; otherwise, it is
-    `since`.
+    `back` is the last such cycle if the leader has `forgotten` the broker, and otherwise `since`.
     """
     course = Window.partitionBy(*TERM).orderBy("cycle", "moment")
     earlier = F.lag("cycle").over(course)
@@ -136,8 +136,9 @@ def _with_returns(rows: DataFrame, *, forgotten: bool) -> DataFrame:
 
 
 def _remembered_cycles(earlier: DataFrame) -> DataFrame:
-    """Return a row for each term, in the form of a cycle that precedes the new cycles: the leader's
-    memory at the end of the earlier rows.
+    """Return the leader's memory at the end of the earlier rows, as a row for each term.
+
+    The rows have the form of cycles that precede the new ones.
     """
     last = F.max_by(F.struct("cycle", "moment", "memory", "back"), F.struct("cycle", "moment"))
     rows = earlier.groupBy(*TERM).agg(last.alias("last")).select(*TERM, "last.*")
@@ -156,9 +157,7 @@ def _remembered_cycles(earlier: DataFrame) -> DataFrame:
 
 
 WIDEST_USAGE_RANGE = 100.0
-"""Width of the range of possible usage, in percentage points, in a cycle in which the broker's
-report may not count.
-"""
+"""Percentage points between the bounds of usage if the broker's report may not count."""
 
 
 def _with_widths(rows: DataFrame) -> DataFrame:

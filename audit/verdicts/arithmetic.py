@@ -132,7 +132,7 @@ def contested_bundles(case: Mapping[str, Any]) -> Claims:
 
 
 def _claims_text(claims: Claims, focus: Focus) -> str:
-    """Return text on which brokers report which bundles, and which records would show the owners."""
+    """Return text on which brokers report which bundles, and which records would help."""
 
     def apart(bundle: str) -> tuple[bool, bool]:
         return bundle != focus.bundle, focus.broker not in claims[bundle]

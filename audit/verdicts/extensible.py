@@ -248,7 +248,7 @@ def _judge_splits(silver: Silver, plan: AuditPlan) -> DataFrame:
 
 
 def _greatest_measured(silver: Silver, sought: DataFrame, key: list[str]) -> DataFrame:
-    """Return the maximum of each of `splits.MEASURED` in the load data of a bundle until its split."""
+    """Return the maximum of each of `splits.MEASURED` in a bundle's load data until its split."""
     told = silver.contexts.where("kind = 'load_data'").select(
         "cluster", "at", F.explode("load.topBundlesLoadData").alias("top")
     )

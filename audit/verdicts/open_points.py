@@ -1,4 +1,4 @@
-"""Why the first undecided cycle of each rule is undecided, and which options of `audit` explain it."""
+"""Why the first undecided cycle of each rule is undecided, and which options explain it."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def open_point(evidence: str) -> str:
 
 
 def _options(row: Json) -> Sequence[str]:
-    """Return the options with which `audit` explains an undecided verdict; empty if there are none."""
+    """Return the options with which `audit` explains an undecided verdict; empty if none do."""
     rule, evidence = row["rule"], row["evidence"]
     by_bundle = rule in extensible.JUDGED_BY_BUNDLE or rule not in RULES_AT_OTHER_TIMES
     if by_bundle and (named := BUNDLE.match(evidence)):

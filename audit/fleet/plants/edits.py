@@ -19,21 +19,21 @@ from pulsar_conformance.reference.overload import MARGIN, need_of, threshold_of
 from pulsar_conformance.reference.threshold import BELOW_AVERAGE, Levels
 
 TRAFFIC_FACTOR = 1.6
-"""Factor by which the most loaded broker's traffic is multiplied, and the least loaded broker's
-traffic is divided.
-"""
+"""Factor that multiplies the most loaded broker's traffic and divides the least loaded broker's."""
 
 POINTS_BELOW_THRESHOLD = 3
 """Percentage points by which busy brokers stay below the overload threshold."""
 
 Edit = Callable[[PlantedCycle], UnloadPairs | None]
-"""A function that changes the case of a cycle, and returns the unloads that violate a rule. It
-returns None if the violation cannot be planted in this cycle.
+"""A function that changes the case of a cycle and returns unloads that violate a rule.
+
+It returns None if the violation cannot be planted in this cycle.
 """
 
 SetUsage = Callable[[PlantedCycle, Broker, Fraction], bool]
-"""A function that sets a broker's usage to a number of percentage points above the limit. It
-returns False if that is impossible.
+"""A function that sets a broker's usage, in percentage points above its limit.
+
+It returns False if that is impossible.
 """
 
 
@@ -79,16 +79,15 @@ def unloads_of(pairs: UnloadPairs, broker: Broker) -> list[str]:
 
 
 def replace_unloads(pairs: UnloadPairs, broker: Broker, bundles: list[str]) -> UnloadPairs:
-    """Return the unloads in `pairs`, but with `bundles` as the unloads of `broker`."""
+    """Return the unloads in `pairs`, with those of `broker` replaced by `bundles`."""
     rest = [pair for pair in pairs if pair[0] != broker.name]
     return [*rest, *((broker.name, bundle) for bundle in bundles)]
 
 
 def shedding_broker(planted: PlantedCycle) -> Broker | None:
-    """Return a broker that sheds.
+    """Return a broker that sheds; if none does, raise the usage of the busiest one until it sheds.
 
-    If none does, raise the usage of the busiest broker until it sheds; return None if that is
-    impossible.
+    None if that is impossible.
     """
     pairs = planted.correct_unloads if planted.cycle.enabled else []
     if pairs:
@@ -142,7 +141,7 @@ def sheds_within_grace_period(planted: PlantedCycle) -> UnloadPairs | None:
 
 
 def _first_with_traffic(planted: PlantedCycle, bundles: list[str], least: Fraction) -> list[str]:
-    """Return the shortest beginning of `bundles` that carries at least `least` traffic in total.
+    """Return the first `bundles`, as many as it takes to carry at least `least` traffic.
 
     If all bundles together carry less, return all.
     """
@@ -152,9 +151,7 @@ def _first_with_traffic(planted: PlantedCycle, bundles: list[str], least: Fracti
 
 
 def sheds_lighter_first(planted: PlantedCycle) -> UnloadPairs | None:
-    """Keep the heaviest bundle of a broker that must shed, and unload its lighter bundles
-    instead.
-    """
+    """Keep the heaviest bundle of a broker that must shed; unload its lighter bundles instead."""
     broker = shedding_broker(planted)
     if broker is None or planted.cycle.strategy not in TRAFFIC_TO_SHED:
         return None
@@ -184,10 +181,9 @@ def sheds_just_below_limit(planted: PlantedCycle) -> UnloadPairs | None:
 
 
 def _raised_brokers(planted: PlantedCycle, share: Fraction) -> Iterator[tuple[Broker, list[str]]]:
-    """Raise the usage of one broker at a time; yield the broker with some of its bundles.
+    """Raise the usage of one broker at a time; yield the broker with its heaviest movable bundles.
 
-    The bundles are the heaviest of its movable bundles. At the raised usage, the broker must shed
-    `share` times their traffic.
+    At the raised usage, the broker must shed `share` times their traffic.
     """
     for broker in planted.busiest():
         cycle = planted.cycle
@@ -297,8 +293,7 @@ def sheds_the_second_heaviest(planted: PlantedCycle) -> UnloadPairs | None:
 def _unload_from_overloaded(planted: PlantedCycle, bundles: slice) -> UnloadPairs | None:
     """Overload the busiest broker, and unload some of its movable bundles.
 
-    The movable bundles are sorted by traffic, the heaviest first; `bundles` selects the bundles to
-    unload.
+    `bundles` selects them from the movable bundles, heaviest first.
     """
     for broker in planted.busiest()[:1]:
         set_above_limit(planted, broker, SLIGHT_EXCESS)
@@ -335,7 +330,7 @@ def _most_and_least_loaded(planted: PlantedCycle) -> tuple[Broker, Broker]:
 
 
 def _widen_difference(planted: PlantedCycle) -> bool:
-    """Raise the traffic of the most loaded broker, and lower that of the least loaded broker.
+    """Raise the most loaded broker's traffic, lower the least loaded broker's.
 
     Return True if the implementation then sheds.
     """
@@ -351,9 +346,7 @@ def ignores_load_difference(planted: PlantedCycle) -> UnloadPairs | None:
 
 
 def sheds_within_thresholds(planted: PlantedCycle) -> UnloadPairs | None:
-    """Unload a bundle from the most loaded broker although the difference is within the
-    thresholds.
-    """
+    """Unload a bundle of the most loaded broker, with the difference within the thresholds."""
     if planted.correct_unloads:
         return None
     most, _ = _most_and_least_loaded(planted)

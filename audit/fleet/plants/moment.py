@@ -19,7 +19,7 @@ from pulsar_conformance.reference.shedding import Cycle
 from pulsar_conformance.reference.threshold import Levels
 
 UnloadPairs = list[tuple[str, str]]
-"""Unloads, each as a broker and a bundle."""
+"""Pairs of a broker and the bundle that it unloads."""
 
 SLIGHT_EXCESS = Fraction(2, 1000)
 """Percentage points between a threshold and a planted usage just above or below it.
@@ -28,23 +28,19 @@ This is twice the tolerance of floating point.
 """
 
 SLIGHT_SHARE = Fraction(4, 100_000)
-"""Share by which the traffic to shed exceeds, or falls short of, the traffic of some bundles.
+"""Share by which the traffic to shed is above or below the traffic of some bundles.
 
 This is twice the tolerance of floating point.
 """
 
 FULL = 100
 LOWERED_USAGE = 0.9
-"""Maximum usage of the resources that `set_usage` does not name, as a share of the usage that it
-sets.
-"""
+"""Maximum usage of all other resources, as a share of the usage that `set_usage` sets."""
 
 
 @dataclass
 class PlantedCycle:
-    """The `shed.select` case of a cycle, which edits change, and the implementation that answers
-    it.
-    """
+    """A cycle's `shed.select` case, which edits change, and the implementation that answers it."""
 
     case: Json
     profile: str
@@ -119,8 +115,8 @@ class PlantedCycle:
     def set_relative_to_average(self, broker: str, points: Fraction | float) -> bool:
         """Set a broker's usage to the average of all brokers plus `points` percentage points.
 
-        The average includes the broker's new usage. Return False if no usage above 0 and up to
-        100 % fulfills this.
+        The average includes the new usage. Return False if no usage above 0 and up to 100 % is
+        possible.
         """
         usage = Levels(self.cycle).usage
         count = len(usage)

@@ -14,15 +14,16 @@ from pulsar_conformance.conformance.common.trial import Json
 from pulsar_conformance.reference.cluster import RATE_FIELDS, RESOURCES
 
 PLANTED = "planted "
-"""Prefix of the `kind` of rows that say when and in which cluster a rule is violated. These rows
-are not written to the history.
+"""Prefix of the `kind` of rows that say when and in which cluster a rule is violated.
+
+These rows are not written to the history.
 """
 
 SETTINGS_LEAD = 20_000
-"""Milliseconds by which the settings that a violation needs are changed before its cycle."""
+"""Milliseconds before a violation's cycle at which the settings that it needs are recorded."""
 
 SETTINGS_END = 18_000
-"""Milliseconds from the cycle of a violation until the former settings are restored."""
+"""Milliseconds after a violation's cycle at which the former settings are recorded again."""
 
 SPLIT_SETTINGS_END = SPLIT_AFTER + SETTINGS_END
 """Value used instead of `SETTINGS_END` for violations that concern a split."""
@@ -39,7 +40,7 @@ CYCLES_WITHOUT_VIOLATION = 6
 
 
 class ViolationPlanter(ClusterHistory):
-    """A cluster's history in which rules are violated, one per cycle."""
+    """The history of a cluster in which rules are violated, one per cycle."""
 
     left: list[str]
 
@@ -50,8 +51,8 @@ class ViolationPlanter(ClusterHistory):
         self._due: PlannedSplit | None = None
 
     def run_cycle(self, now: int) -> None:
-        """Run a cycle that violates the next rule; if that is impossible or not yet due, run a
-        correct cycle.
+        """Run a cycle that violates the next rule, or a correct cycle if it is not due or not
+        possible.
         """
         self._wait -= 1
         if self.left and self._wait < 0:

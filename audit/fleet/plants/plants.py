@@ -20,7 +20,7 @@ THRESHOLD, OVERLOAD, UNIFORM = "ThresholdShedder", "OverloadShedder", "UniformLo
 
 @dataclass(frozen=True)
 class PlantedViolation:
-    """A violation of a rule, which can be planted in the unloads of a cycle or in a split after the
+    """A violation of a rule that can be planted: in a cycle's unloads or in a split after the
     cycle.
     """
 
@@ -34,7 +34,7 @@ class PlantedViolation:
     readings: Mapping[str, str] = field(default_factory=dict)
     """Readings that the deciding implementation needs."""
     implies: tuple[str, ...] = ()
-    """Rules that are inevitably violated as well."""
+    """Rules that the violation inevitably violates as well."""
     undetectable_because: str = ""
     """Reason why no audit of a history finds the violation; empty if audits find it."""
     omits_due_action: bool = False

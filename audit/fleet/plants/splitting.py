@@ -29,8 +29,9 @@ class SplitInput:
     settings: Json
 
     def pick_bundle(self) -> tuple[Json, str] | None:
-        """Return a report, and its bundle with the most topics but fewer than `TOPICS_NEAR_SPLIT`;
-        None if no report has a bundle with fewer.
+        """Return a report and one of its bundles; None if no bundle is suitable.
+
+        It is the bundle with the most topics among those with fewer than `TOPICS_NEAR_SPLIT`.
         """
         for said in self.reports.values():
             known = {name: one["topics"] for name, one in said["lastStats"].items()}
@@ -54,7 +55,7 @@ class SplitInput:
 
 @dataclass(frozen=True)
 class PlannedSplit:
-    """A planned violation: a bundle, and whether it will be split or, although due, not split."""
+    """A planned violation: a bundle, and whether it is split, or is due to be split but is not."""
 
     bundle: str
     split: bool
@@ -63,7 +64,7 @@ class PlannedSplit:
 Edit = Callable[[SplitInput], PlannedSplit | None]
 """A function that changes reports and settings to plan a violation of a rule about splits.
 
-It returns the planned split or omission, or None if no bundle is suitable.
+It returns the planned split or omission; None if no bundle is suitable.
 """
 
 

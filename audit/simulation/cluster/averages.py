@@ -10,7 +10,7 @@ from pulsar_conformance.reference.averages import WINDOWS
 from pulsar_conformance.reference.cluster import RATE_FIELDS
 
 FINE = 1024
-"""All fading averages are multiples of 1/1024, so that sums of them are exact."""
+"""Number of which all fading averages are multiples, 1/1024, so that sums of them are exact."""
 
 SHORT, LONG = WINDOWS
 
@@ -21,7 +21,7 @@ def rates_by_name(rates: Rates) -> dict[str, float]:
 
 
 class FadingAverages(dict[str, Json]):
-    """The load data of each bundle: averages over the short and over the long time frame.
+    """The load data of each bundle: averages over the short and the long time frame.
 
     In a full window, each new sample has a weight of one divided by the size of the window.
     """
@@ -43,7 +43,7 @@ class FadingAverages(dict[str, Json]):
 
 
 def _with_sample(data: Json, rates: Rates) -> Json:
-    """Return averages with one more sample, or `data` itself if the sample changes nothing.
+    """Return averages with one more sample, or `data` itself if nothing changes.
 
     A simulation spends most of its time here. Most bundles send as much as they receive, so that
     two of the four averages are usually equal.

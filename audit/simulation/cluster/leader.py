@@ -25,8 +25,9 @@ from pulsar_conformance.reference.threshold import (
 from pulsar_conformance.reference.usage import WEIGHT_SETTINGS
 
 CONVERGED = 1e-6
-"""Difference, in percentage points, at which smoothed usage counts as converged: reports have six
-digits.
+"""Difference in percentage points within which smoothed usage counts as converged.
+
+Reports have six digits.
 """
 
 UNMEASURED: Json = {
@@ -73,10 +74,10 @@ def throughput_of(said: Json) -> float:
 
 
 class LeaderMemory:
-    """A leader's averages of bundles, last unloads, and smoothed usage of brokers.
+    """A leader's memory: averages and last unloads of bundles, smoothed usage of brokers.
 
     Times are numbers, such as numbers of cycles, that `minutes_at` converts to minutes. If
-    `whole_history` is false, a broker's earlier usages are combined into one smoothed number: a
+    `whole_history` is false, a broker's earlier usages are combined into one smoothed number. A
     `usageHistory` of only this number leads to the same unloads as the full list. [THRESHOLD-07]
     With `smooths_twice`, usage is smoothed as by releases with a lower boundary; see
     `smooth_again`.
@@ -103,8 +104,7 @@ class LeaderMemory:
         self.question: Json = {}
         """The last `shed.select` case."""
         self.decided: dict[str, float] = {}
-        """The weighted and smoothed usage of each broker that ThresholdShedder compared in the last
-        case.
+        """Weighted, smoothed usage of each broker that ThresholdShedder compared in the last case.
 
         Empty under any other strategy.
         """
@@ -142,10 +142,10 @@ class LeaderMemory:
         return all(map(isfinite, self._smoothed.values()))
 
     def cycles_until_converged(self) -> float:
-        """Return the number of further cycles until each broker's smoothed usage is within
-        `CONVERGED` of its usage in the last case; infinite if that never happens.
+        """Return in how many cycles the smoothed usage of all brokers will have converged, if ever.
 
-        Usage is assumed to stay as it is in the last case.
+        It has converged if it is within `CONVERGED` of the usage in the last case, which is assumed
+        to stay as it is. Infinite if that never happens.
         """
         share, present = self.history_share, self.weighted_usages(self.question["brokers"])
         known = share and {name: abs(self._smoothed[name] - now) for name, now in present.items()}
@@ -192,8 +192,8 @@ class LeaderMemory:
     def smooth_again(self, unloads: Iterable[Json]) -> None:
         """Smooth the usage in the last case a second time if the release does so.
 
-        A release does so in cycles with lowerBoundarySheddingEnabled in which no broker sheds
-        because it is above the limit. `unloads` are the unloads of the cycle.
+        A release does so with lowerBoundarySheddingEnabled in cycles in which no broker sheds for
+        being above the limit. `unloads` are the unloads of the cycle.
         """
         share, average = self.history_share, sum(self.decided.values()) / (len(self.decided) or 1)
         if not (self._smooths_twice and share and average and self._setting(LOWER_BOUNDARY)):
@@ -207,7 +207,7 @@ class LeaderMemory:
             self._usage_history[name] = [smoothed]
 
     def _sheds_excess(self, broker: str, brokers: Json, average: float) -> bool:
-        """True if a broker that sheds is far enough above the limit to shed because of that."""
+        """True if a broker that sheds does so because it is far enough above the limit."""
         if broker not in self.decided:
             return False
         excess = (self.decided[broker] - average - self._setting(SHEDDER_THRESHOLD)) / 100
@@ -220,7 +220,7 @@ class LeaderMemory:
     def usage(self, broker: SimulatedBroker, throughput: float) -> float:
         """Return a broker's usage in percent at a traffic of `throughput` bytes per second.
 
-        This is the usage of the busiest resource among those that count as load.
+        It is the usage of the busiest resource that counts as load.
         """
         used = broker.percents(throughput).items()
         return float(max((percent for name, percent in used if name in self.weight), default=0.0))
@@ -234,8 +234,8 @@ class LeaderMemory:
         return found
 
     def _rounded_weighted_usage(self, said: Json) -> float:
-        """Return the weighted usage in a report like `weighted_usages`, but faster and with
-        rounding errors.
+        """Return one broker's weighted usage, faster than `weighted_usages` but with rounding
+        errors.
         """
         known = ((said[one]["usage"], weight) for one, weight in self.weight.items() if one in said)
         return max((float(used) * float(weight) for used, weight in known), default=0.0)

@@ -55,7 +55,9 @@ class _Daily:
 
 @dataclass(frozen=True)
 class _Bursty:
-    """A factor for windows of `cycles` cycles: `by` with the probability `share`, otherwise 1."""
+    """A factor that is constant for `cycles` cycles: `by` with the probability `share`, otherwise
+    1.
+    """
 
     seed: int
     share: float = 0.05
@@ -89,7 +91,7 @@ class _Drifting:
 
 @dataclass(frozen=True)
 class _Hot:
-    """A factor that is `by` for one bundle from cycle `begin` on, otherwise 1."""
+    """A factor that, for one bundle from cycle `begin` on, is `by`, and otherwise 1."""
 
     seed: int
     number: int = 0

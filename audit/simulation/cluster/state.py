@@ -1,4 +1,4 @@
-"""The state of a simulated cluster, which simulations and generated histories share."""
+"""The state of a simulated cluster, for both simulations and generated histories."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class SimulatedCluster:
         return found
 
     def rates(self, cycle: int) -> Mapping[str, Rates]:
-        """Return all bundles' rates in a cycle: the same object as long as they do not change."""
+        """Return all bundles' rates in a cycle: the same object until they change."""
         step = self._step(cycle)
         if self._rates is None or self._rates[0] != step:
             self._rates = step, {name: self.rates_of(name, cycle) for name in self.bundles}

@@ -17,11 +17,11 @@ from pulsar_conformance.audit.simulation.worlds import (
 )
 
 PERCENTS = 60
-"""Maximum usage that one bundle causes, in percent. All usages are multiples of five."""
+"""Maximum usage that one bundle causes, in percent; all usages are multiples of five."""
 
 STEP = 5
 BUSY = 80
-"""Minimum usage of brokers that are drawn nearly full, in percent."""
+"""Minimum usage, in percent, of brokers that are drawn as nearly full."""
 
 CHANGE = 10
 """First cycle in which a changing load has its second value."""
@@ -49,8 +49,9 @@ def drawn_loads(brokers: int, bundles: int, *, constant: bool) -> st.SearchStrat
 
 
 def _filled(loads: Sequence[Load], steps: int) -> Sequence[Load]:
-    """Return a broker's loads, with one more load that raises its usage to `steps` times `STEP`
-    percent if a single bundle can do so.
+    """Return a broker's loads with one more that raises its usage to `steps` times `STEP` percent.
+
+    If no single bundle can do so, return the loads unchanged.
     """
     rest = steps * STEP - sum(usages_of(load)[0] for load in loads)
     return [*loads, rest] if 0 < rest <= PERCENTS else loads
@@ -61,7 +62,7 @@ def _fits(loads: Sequence[Load]) -> bool:
 
 
 def usages_of(load: Load) -> tuple[int, int]:
-    """Return the usage that a bundle causes before and after `CHANGE`, in percent."""
+    """Return two usages that a bundle causes, in percent: before and after `CHANGE`."""
     return (load, load) if isinstance(load, int) else (load[0], load[1])
 
 

@@ -35,13 +35,16 @@ from pulsar_conformance.reference.answers.shedding import SHED
 from pulsar_conformance.reference.shedding import GRACE
 
 SIZES = ((2, 2), (3, 2), (3, 3), (4, 4), (4, 6))
-"""Maximum numbers of brokers, and of bundles of each broker. Small sizes are searched first, and
-constant loads before changing loads of the same size.
+"""Maximum numbers of brokers and of bundles of each broker, the smallest first.
+
+At each size, constant loads are searched before changing loads.
 """
 
 CLUSTERS_PER_SEED = 200
-"""Maximum number of clusters that are drawn with one seed. A search may have several rounds with
-different seeds, since the reduction in one round may stop too early.
+"""Maximum number of clusters that are drawn with one seed.
+
+A search may have several rounds with different seeds, since the reduction in one round may stop too
+early.
 """
 
 
@@ -63,8 +66,10 @@ class SmallestCluster:
 
     @property
     def length(self) -> int:
-        """Number of cycles until the violation is complete: until the owners of all bundles repeat,
-        or up to the first cycle that violates the rule.
+        """Number of cycles until the violation is complete.
+
+        That is, until the owners of all bundles repeat, or up to the first cycle that violates the
+        rule.
         """
         period = period_of(self.course)
         if self.fault.rule.id == ENDLESS and period is not None:
@@ -93,7 +98,7 @@ class SmallestCluster:
 
 
 class ShedQuestions:
-    """A connection that forwards all questions, and keeps the cases of `shed.select`."""
+    """A connection that forwards all questions and keeps the cases of `shed.select`."""
 
     def __init__(self, connection: Offering) -> None:
         self._connection = connection
@@ -107,7 +112,7 @@ class ShedQuestions:
         return self._connection.ask(operation, cases)
 
     def in_turn(self) -> Callable[[Json, float], Json] | None:
-        """Return the connection's leader. The leader's cases are not kept."""
+        """Return the connection's leader, whose cases are not kept."""
         return self._connection.in_turn()
 
 
@@ -185,7 +190,7 @@ def _size(loads: Loads) -> tuple[int, int, int]:
 def _reduced(
     drawn: st.SearchStrategy[Loads], violates: Callable[[Loads], bool], seed: int, examples: int
 ) -> Loads | None:
-    """Return the loads to which Hypothesis reduces the first cluster drawn that violates a rule."""
+    """Return the loads to which Hypothesis reduces the first drawn cluster that violates a rule."""
     chosen = settings(
         max_examples=examples,
         database=None,
