@@ -1,4 +1,4 @@
-"""Connections to implementations. This module exports the errors and types of all transports.
+"""Connections to implementations; exports the errors and types of all transports.
 
 `names.connect` loads the transport that an adapter's name selects.
 """

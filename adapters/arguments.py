@@ -50,9 +50,7 @@ def add_adapter(parser: argparse.ArgumentParser) -> None:
 
 
 def name_without_secret(name: str) -> str:
-    """Return an adapter's name unchanged; reject a name with a secret, since messages show
-    names.
-    """
+    """Return an adapter's name; reject one with a secret, since messages show names."""
     try:
         check_no_secret(name)
     except AdapterError as wrong:
@@ -72,9 +70,9 @@ def add_profile(
 def released_version(text: str) -> str:
     """Return the version of Pulsar that a text such as 3.0, 3.0.x or 3.0.7 means.
 
-    A release line such as 3.0 means the newest examined version of that line; a note says which
-    version that is. Errors: `argparse.ArgumentTypeError` for text that is neither a release line
-    nor a version.
+    A release line such as 3.0 means the newest examined version of that line; a note names this
+    version. Errors: `argparse.ArgumentTypeError` for text that is neither a release line nor a
+    version.
     """
     from pulsar_conformance.specs.judged import newest_of_line
 
@@ -151,12 +149,11 @@ def add_drawing_options(parser: argparse.ArgumentParser) -> None:
 
 
 def profile_of_version(adapters: Sequence[str]) -> str:
-    """Return the profile that applies to the versions of Pulsar of all adapters.
+    """Return the profile for the versions of Pulsar in all adapters' names.
 
-    If an adapter has no version, or if no single profile applies to all versions, return the
-    default profile.
-
-    A version comes from an adapter's name, or from the jars in the folder that the name gives.
+    Return the default profile if an adapter has no version, or if no single profile applies to all
+    versions. A version comes from an adapter's name, or from the jars in the folder that the name
+    gives.
     """
     if not all(name.startswith(("pulsar:", "cluster:")) for name in adapters):
         return DEFAULT_PROFILE
@@ -213,8 +210,8 @@ def readings_in_arguments(args: argparse.Namespace) -> dict[str, str]:
 def profile_and_readings(args: argparse.Namespace) -> tuple[str, dict[str, str]]:
     """Return the profile, and the alternative of every reading.
 
-    An alternative that an argument gives replaces the profile's default. Errors: the same as those
-    of `readings_in_arguments`.
+    An alternative in an argument replaces the profile's default. Errors: those of
+    `readings_in_arguments`.
     """
     given = readings_in_arguments(args)
     return args.profile, {**load().default_readings(args.profile), **given}

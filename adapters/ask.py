@@ -39,12 +39,12 @@ FIELDS_OF_SAVED_CASES = frozenset({"profile", "readings", "rule", "ways"})
 """Fields that the suite adds to saved cases; they are not part of the question."""
 
 FIRST_SIGNAL_STATUS = 128
-"""Difference between the exit status of a process killed by a signal and the signal's number."""
+"""Exit status of a process killed by a signal, less the number of the signal."""
 
 
 @dataclass
 class QuestionGroup:
-    """Consecutive questions about one operation, which are sent together."""
+    """Consecutive questions about the same operation, which are sent together."""
 
     operation: str = ""
     cases: list[JSON] = field(default_factory=list)
@@ -53,7 +53,9 @@ class QuestionGroup:
 
 
 def questions_in_value(number: int, found: JSON) -> Iterator[tuple[str, JSON] | BadLine]:
-    """Yield operation and case of each question in a JSON value; a `BadLine` for any other part."""
+    """Yield operation and case of each question in a JSON value, and a `BadLine` for any other
+    part.
+    """
     asked = parts(found)
     if asked is None:
         yield BadLine(number, why_no_question(found) or f"it is not of the form {FORM}")
@@ -90,9 +92,7 @@ def _numbered_questions(lines: Iterable[bytes]) -> Iterator[tuple[int, tuple[str
 
 
 def group_questions(lines: Iterable[bytes], size: int) -> Iterator[QuestionGroup | BadLine]:
-    """Yield groups of up to `size` questions, and a `BadLine` for each invalid line, in the order
-    of the lines.
-    """
+    """Yield groups of up to `size` questions, and a `BadLine` for each invalid line, in order."""
     group = QuestionGroup()
     for number, one in _numbered_questions(lines):
         operation, case = ("", None) if isinstance(one, BadLine) else one
@@ -114,14 +114,11 @@ def group_questions(lines: Iterable[bytes], size: int) -> Iterator[QuestionGroup
 
 
 MissingSettingFinder = Callable[[str, JSON], str]
-"""Function that returns the name of a required setting missing from a case, with the reason.
-
-It returns an empty string if no required setting is missing.
-"""
+"""Function that returns a required setting that a case lacks, with the reason; otherwise ""."""
 
 
 def missing_setting_finder(profile: str, readings: Mapping[str, str]) -> MissingSettingFinder:
-    """Return a function that finds a required setting missing from a case.
+    """Return a function that finds a required setting that a case lacks.
 
     A setting is required if the profile documents no default for it.
     """
@@ -212,8 +209,9 @@ def _lines_of(path: Path) -> Iterator[bytes]:
 
 
 class _Lines:
-    """The lines of a file, or of standard input for the name `-`; lines that `profile` has read are
-    kept.
+    """The lines of a file, or of standard input for the name `-`.
+
+    Lines that `profile` has read are kept.
     """
 
     def __init__(self, name: str) -> None:
@@ -264,7 +262,7 @@ def _positive(text: str) -> int:
 
 @contextmanager
 def _ending_children_on_sigterm() -> Iterator[None]:
-    """Within the block, let SIGTERM call `sys.exit`, so that child processes are ended, too.
+    """Within the block, let SIGTERM call `sys.exit`, so that child processes end, too.
 
     A child that waits for a debugger would not notice that its input has ended.
     """

@@ -1,4 +1,4 @@
-"""The suite's sample implementations, and a list of the samples that this machine can run."""
+"""The suite's sample implementations, and those that this machine can run."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from pulsar_conformance.specs.errors import UserError
 SAMPLES_FOLDER = Path(__file__).parent / "samples"
 
 QUICK_START_OPTIONS = ("-XX:+UseSerialGC",)
-"""Options that let Java start fast.
+"""Options that make Java start fast.
 
 The JIT compiler is not limited, since limits would slow down a whole run.
 """
@@ -30,7 +30,7 @@ The JIT compiler is not limited, since limits would slow down a whole run.
 BUILD_SECONDS = 300
 """Time limit of a build in seconds.
 
-The first build takes about ten seconds, since Go then compiles its own library.
+The first build takes about ten seconds, because Go then compiles its own library.
 """
 
 RETRY_ADVICE = "try again when the machine is less busy; Go keeps what it has compiled"
@@ -66,7 +66,7 @@ class Sample:
     remedy: str = ""
     """Advice to the user if the sample cannot be compiled."""
     version_prefix: str = ""
-    """Part of the version that precedes `min_version`, such as `1.` for Go 1.21; usually empty."""
+    """Part of a version before `min_version`, such as `1.` for Go 1.21; usually empty."""
 
     def command(self) -> list[str]:
         """Return the command that starts the sample. Errors: `NotBuilt`."""
@@ -121,7 +121,7 @@ BUNDLED_SAMPLES: Mapping[str, Sample] = {
 
 
 def build_if_changed(sample: Sample) -> Path:
-    """Return a sample's compiled program or folder of classes; compile it if the source has
+    """Return a sample's compiled program or folder of classes; compile it if its source has
     changed.
 
     The program is cached under a name derived from its source. Errors: `NotBuilt`.
@@ -198,8 +198,8 @@ def connect_sample(
 
 
 def runnable_adapters() -> tuple[list[str], list[str]]:
-    """Return the adapters that this machine can run without setup, and the reasons why it cannot
-    run other adapters.
+    """Return the adapters that this machine can run without setup, and why it cannot run the
+    others.
     """
     adapters, left_out = ["reference"], []
     for name, sample in BUNDLED_SAMPLES.items():

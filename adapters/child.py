@@ -25,9 +25,7 @@ TAIL_BYTES, TAIL_LINES, TAIL_WIDTH = 8192, 20, 300
 """Number of bytes of standard error to keep, and of lines and columns to show."""
 
 DEBUGGER_LINE = re.compile(rb"^(Listening for transport [^\r\n]*)\r?\n", re.MULTILINE)
-"""Line that a Java virtual machine prints when a debugger can attach; the machine may wait for
-this.
-"""
+"""Line that a Java virtual machine prints when a debugger can attach, for which it may wait."""
 
 TERMINATE_SECONDS = 1.0
 """Seconds between the signal to end and the signal to kill the process group."""
@@ -39,8 +37,9 @@ A slower child is reported as hanging.
 """
 
 DRAIN_SECONDS = 0.3
-"""Seconds to wait after a child's exit until its pipes are closed; a pipe that is still open then
-is held by another process.
+"""Seconds to wait after a child's exit until its pipes are closed.
+
+If a pipe is still open then, another process holds it.
 """
 
 
@@ -56,7 +55,7 @@ class ChildError(Exception):
 
 
 class Child:
-    """A child in its own process group, whose two outputs are read while the suite waits for it.
+    """A child in its own process group, whose two outputs are read while its reply is awaited.
 
     The group is killed when this object is closed or collected, or when the interpreter exits.
     Descendants outside the group are killed, too, as far as they can be found.
@@ -185,7 +184,7 @@ class Child:
         return {key.fd for key, _ in self._selector.select(seconds)}
 
     def _write(self, unsent: memoryview) -> memoryview:
-        """Write as much as possible; drop unsent data if the reader has closed the pipe."""
+        """Write as much as possible; drop the rest if the reader has closed the pipe."""
         try:
             unsent = unsent[os.write(self._in, unsent[:CHUNK]) :]
         except BlockingIOError:

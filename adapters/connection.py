@@ -11,10 +11,10 @@ from pulsar_conformance.adapters.protocol import JSON, Hello
 from pulsar_conformance.adapters.validation import InvalidAnswer, check_answers
 
 MIN_START_SECONDS = 5.0
-"""Least timeout in seconds for a start, even if the timeout for answers is shorter."""
+"""Minimum time in seconds allowed for a start, even if answers get less."""
 
 MIN_END_SECONDS = 1.0
-"""Least timeout in seconds for an exit."""
+"""Minimum time in seconds allowed for an exit."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Limits:
     def within(cls, seconds: float) -> Self:
         """Return limits whose `base` is `seconds`, with all other times in proportion.
 
-        The limit for a start is at least `MIN_START_SECONDS`, because interpreters start slowly.
+        A start gets at least `MIN_START_SECONDS`, because interpreters start slowly.
         """
         usual = cls()
         share = seconds / usual.base
@@ -69,9 +69,7 @@ class Connection(ABC):
 
     @property
     def in_process(self) -> bool:
-        """True if the implementation gets the suite's own case objects, not copies, and could
-        modify them.
-        """
+        """True if the implementation gets the suite's own case objects and could modify them."""
         return False
 
     @property
@@ -85,8 +83,7 @@ class Connection(ABC):
         return 1
 
     def in_turn(self) -> Callable[[JSON, float], JSON] | None:
-        """Return a function that answers consecutive shedding cycles; None if the adapter offers no
-        such function.
+        """Return a function that answers consecutive shedding cycles; None if the adapter has none.
 
         The function takes a `shed.select` case, which contains the brokers' earlier usage, and the
         minutes since the previous cycle.
@@ -106,8 +103,9 @@ class Connection(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """End the implementation, and kill its remaining processes. Never raises; may be called
-        twice.
+        """End the implementation, and kill its remaining processes.
+
+        It never raises an error, and may be called twice.
         """
 
     def remarks(self) -> list[str]:

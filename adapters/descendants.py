@@ -1,4 +1,4 @@
-"""Finds the processes that a child has started, even outside the child's process group.
+"""The processes that a child has started, even outside its process group.
 
 Each child has a mark in its environment, which its descendants inherit; descendants are also looked
 up by parent while the child lives. Some processes are not found: those that cleared their
@@ -50,8 +50,7 @@ def processes_with_mark(mark: str) -> list[psutil.Process]:
 def kill_descendants(mark: str, known: Iterable[psutil.Process]) -> None:
     """Kill the known processes and all processes with the mark.
 
-    If a known process has ended and its ID belongs to an unrelated process, that process is not
-    killed.
+    If a known process has ended and an unrelated process has its ID, the latter is not killed.
     """
     left = list(known)
     for _ in range(MAX_SEARCHES):

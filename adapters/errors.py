@@ -61,7 +61,9 @@ class AdapterError(UserError):
 
 
 class ProtocolViolation(AdapterError):
-    """Raised for a message that violates the protocol as a whole, not only in one case's answer."""
+    """Raised for a message that violates the protocol as a whole, not only in an answer to one
+    case.
+    """
 
 
 class AdapterFailure(Exception):

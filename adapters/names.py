@@ -55,9 +55,9 @@ def connect(
 ) -> Connection:
     """Connect to the implementation with this name, and exchange `hello` messages.
 
-    The suite's `hello` tells the implementation the profile and readings by which it will be
-    judged. Errors: `AdapterError` if the implementation cannot be used, and `UnknownName` if the
-    reference model has no such profile or reading.
+    The suite's `hello` gives the implementation the profile and readings that judge it. Errors:
+    `AdapterError` if the implementation cannot be used, and `UnknownName` if the reference model
+    has no such profile or reading.
     """
     check_name(name)
     kind, _, rest = name.partition(":")
@@ -79,7 +79,7 @@ def check_name(name: str) -> None:
 
 
 def _check_target(kind: str, name: str) -> None:
-    """Let the module of the kind check the rest of the name, if it defines a `check` function."""
+    """Check the rest of the name by the `check` function of the kind's module, if it has one."""
     check = getattr(sys.modules[_load_kind(kind, name).__module__], "check", None)
     if check is not None:
         try:
@@ -99,7 +99,7 @@ def check_no_secret(name: str) -> None:
 
 @cache
 def _entry_points() -> Mapping[str, tuple[EntryPoint, ...]]:
-    """Return the entry points of each kind; more than one if several packages define the kind."""
+    """Return the entry points of each kind; several if packages define the same kind."""
     found: dict[str, dict[str, EntryPoint]] = {}
     for one in entry_points(group=ENTRY_POINT_GROUP):
         found.setdefault(one.name, {})[one.value] = one

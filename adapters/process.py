@@ -1,4 +1,4 @@
-"""Exchanges lines of JSON with an implementation that runs as a child process."""
+"""An implementation in a child process, with which lines of JSON are exchanged."""
 
 import shlex
 import sys
@@ -28,7 +28,7 @@ MAX_QUOTED_CHARACTERS = 60
 
 
 class ProcessConnection(Connection):
-    """Starts a program, exchanges `hello` messages, sends questions, and ends the program."""
+    """Connection that starts a program, greets it, sends questions, and ends it."""
 
     def __init__(
         self,
@@ -58,9 +58,7 @@ class ProcessConnection(Connection):
 
     @property
     def restarts(self) -> bool:
-        """True if the program starts quickly; each connection is a new process without earlier
-        state.
-        """
+        """True if each connection is a new process, without earlier state, that starts quickly."""
         return self._restarts
 
     def exchange(self, operation: str, batch: Sequence[JSON]) -> list[JSON]:
@@ -154,9 +152,7 @@ class ProcessConnection(Connection):
     def _round_trip(
         self, phase: Phase, where: str, message: dict[str, JSON], seconds: float
     ) -> dict[str, JSON]:
-        """Return the reply to a message: an object with the same `id` as the message and no
-        `error`.
-        """
+        """Return the reply to a message: an object with the message's `id` and no `error`."""
         before = f"{where}: " if where else ""
         line = json_line(message)
         self._closed = "interrupted in the middle of a message"
@@ -215,7 +211,7 @@ class ProcessConnection(Connection):
 
 
 class HostedConnection(ProcessConnection):
-    """A child process in which `python_host`, which is part of the suite, hosts an object."""
+    """A child process in which `python_host`, a part of the suite, hosts an object."""
 
     def _advice(self, code: str) -> str:
         """Return what to do about an error message of `python_host`."""
@@ -226,7 +222,7 @@ _ADVICE_BY_CODE = {
     "adapter": "this is a defect of the suite's own adapter; report it with the case",
     "internal": "the object raised this exception; its traceback follows",
 }
-"""Advice on error messages of `python_host`, by code; messages with other codes need no advice."""
+"""Advice on error messages of `python_host`, by code; other codes need none."""
 
 _SHAPE = (
     'a reply is {"id": N, "answers": [...]} or {"id": N, "error": {"code": ..., "message": ...}}'
@@ -288,9 +284,7 @@ def connect_exec(
 def connect_python(
     rest: str, name: str, profile: str, readings: Mapping[str, str], limits: Limits
 ) -> Connection:
-    """Run the object named by `python:MODULE:NAME` in a child process, and connect to the
-    process.
-    """
+    """Connect to a child process that runs the object named by `python:MODULE:NAME`."""
     module, _, attribute = rest.partition(":")
     if not module or not attribute:
         hint = "write python:MODULE:NAME, such as python:my_balancer:MyBalancer"

@@ -1,4 +1,4 @@
-"""Programs on this machine: their versions, and what is missing for Java or Spark."""
+"""Programs on this machine: their versions, and whether Java and Spark can be used."""
 
 from __future__ import annotations
 
@@ -21,8 +21,7 @@ PULSAR_EXTRA = "pip install '.[pulsar]'"
 
 
 def major_version(program: str, *arguments: str) -> int | None:
-    """Return the major version that a program prints, or the minor version for Go; None if it is
-    unknown.
+    """Return the major version that a program prints, the minor one for Go; None if unknown.
 
     A Java virtual machine that is asked for its version does not wait for a debugger.
     """
@@ -60,7 +59,7 @@ def java_problem() -> str | None:
 
 
 def pyspark_problem() -> str | None:
-    """Return why PySpark cannot be used, not even with a Spark Connect server; None if it can."""
+    """Return why PySpark cannot be used, even with a Spark Connect server; None if it can."""
     wanted = f"it needs PySpark {SPARK_VERSION}: {SPARK_EXTRA}"
     try:
         found = version("pyspark")

@@ -1,4 +1,4 @@
-"""Writes and parses the messages of version 1 of the adapter protocol.
+"""The messages of version 1 of the adapter protocol: writing and parsing.
 
 The schemas of messages are in `specs/schema/message.json`, the schemas of cases and answers in
 `specs/schema/operations/`.
@@ -20,7 +20,7 @@ JSON: TypeAlias = Any
 
 PROTOCOL = 1
 DEFAULT_BATCH = 1000
-"""Number of cases in a message to an implementation whose hello has no `batch`."""
+"""Number of cases in a message if the implementation's hello has no `batch`."""
 
 Row: TypeAlias = tuple[tuple[str, JSON], ...]
 """Questions that are judged together, each as an operation and a case."""
@@ -58,9 +58,7 @@ class Hello:
 
     @classmethod
     def of(cls, answer: Mapping[str, JSON]) -> Self:
-        """Return the hello in a message that its schema allows; ignore fields unknown to the
-        suite.
-        """
+        """Return the hello in a valid message; ignore fields that the suite does not know."""
         known = {name: answer[name] for name in cls.__dataclass_fields__ if name in answer}
         known.pop("own", None)
         for name in ("operations", "costly", "strategies", "algorithms"):
@@ -87,7 +85,7 @@ class Hello:
 
 
 def hello_message(number: int, profile: str, readings: Mapping[str, str]) -> dict[str, JSON]:
-    """Return the suite's hello, with the profile and readings by which it will judge."""
+    """Return the suite's hello, with the profile and readings that judge the implementation."""
     return {
         "id": number,
         "ask": "hello",
@@ -128,14 +126,15 @@ def json_line(message: JSON) -> bytes:
 
 
 def _encode_field(value: JSON) -> bytes:
-    """Format a field of a message. The elements of a list are encoded separately, so that only
-    elements that orjson cannot encode take the slow path.
+    """Format a field of a message; the elements of a list are encoded separately.
+
+    Only elements that orjson cannot encode take the slow path.
     """
     return b"[" + b",".join(map(_encode, value)) + b"]" if type(value) is list else _encode(value)
 
 
 def _encode(value: JSON) -> bytes:
-    """Format a value as JSON, by orjson if its result is safe, since orjson is four times faster.
+    """Format a value as JSON: by orjson, which is four times faster, if its result is safe.
 
     orjson writes NaN as null, leaves characters beyond ASCII unescaped, and rejects large integers;
     in these cases, the standard library is used.

@@ -22,7 +22,7 @@ from pulsar_conformance.adapters.protocol import JSON, PROTOCOL, json_line, json
 
 
 class Host:
-    """Hosts one object, created when the `hello` message gives the profile and the readings."""
+    """Host of one object, which is created when the `hello` message gives profile and readings."""
 
     def __init__(self, spec: str) -> None:
         self._spec = spec
@@ -98,9 +98,7 @@ def _error(number: JSON, code: str, text: str) -> bytes:
 
 
 def take_over_pipes() -> tuple[BinaryIO, io.FileIO]:
-    """Return the pipes of the protocol; from now on, the object's own output goes to standard
-    error.
-    """
+    """Return the pipes of the protocol; from now on, the object prints to standard error."""
     messages = os.fdopen(os.dup(0), "rb", buffering=1 << 20)
     replies = os.fdopen(os.dup(1), "wb", buffering=0)
     with Path(os.devnull).open("rb") as nothing:
@@ -111,7 +109,7 @@ def take_over_pipes() -> tuple[BinaryIO, io.FileIO]:
 
 
 def write_whole(replies: io.FileIO, line: bytes) -> None:
-    """Write a complete line, even if the pipe accepts only a part at a time."""
+    """Write a complete line, even if the pipe accepts only parts of it at a time."""
     rest = memoryview(line)
     while rest:
         rest = rest[replies.write(rest) :]

@@ -1,4 +1,4 @@
-"""Reads questions from files that contain JSON values, one after another, in any layout."""
+"""Questions in files that contain JSON values, one after another, in any layout."""
 
 import re
 from collections import deque
@@ -11,13 +11,11 @@ from pulsar_conformance.specs.questions import why_no_question
 
 VALUE_STARTS = (b"{", b"[")
 TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[{}\[\]"]')
-"""A complete string, a bracket, or the quotation mark of a string that does not end."""
+"""Pattern of a complete string, a bracket, or the quotation mark of a string without an end."""
 
 
 class BadLine(UserError):
-    """Raised for a part of the input that is not a question; the message gives the line and the
-    reason.
-    """
+    """Raised for a part of the input that is not a question; the message has line and reason."""
 
     def __init__(self, number: int, problem: str, file: str = "") -> None:
         super().__init__(
@@ -37,7 +35,7 @@ class InputLine:
     """The column at which `text` begins in its line, from 1."""
 
     def cut(self, end: int) -> tuple["InputLine", "InputLine"]:
-        """Return the part of the line before an index, and the part from the index on."""
+        """Return two parts of the line: before an index, and from the index on."""
         column = self.column + len(self.text[:end].decode(errors="replace"))
         before = InputLine(self.number, self.text[:end], self.column)
         return before, InputLine(self.number, self.text[end:], column)
@@ -49,7 +47,7 @@ class UnfinishedValue:
 
     rows: list[InputLine] = field(default_factory=list)
     open: list[bytes] = field(default_factory=list)
-    """The opening brackets that have not been closed so far."""
+    """The opening brackets that are not yet closed."""
     broken: bool = False
     """True if a line ends within a string, which JSON does not allow."""
 
@@ -85,7 +83,7 @@ class UnfinishedValue:
     def lines_to_reread(self) -> list[InputLine]:
         """Return the lines to read again if this value has no end.
 
-        Reading resumes at the first line after the start of this value that can start a value
+        They begin with the first line, after the start of this value, that may start a value
         itself.
         """
         starts = (place for place, row in enumerate(self.rows) if place and row.text[:1] == b"{")
@@ -93,7 +91,7 @@ class UnfinishedValue:
 
 
 def json_values(lines: Iterable[bytes]) -> Iterator[tuple[int, JSON] | BadLine]:
-    """Yield each JSON value with the number of its first line, and a `BadLine` for each other part.
+    """Yield each JSON value with the number of its first line, and a `BadLine` for any other part.
 
     A value may take several lines, and several values may be on one line. A value is yielded as
     soon as its last line is read. A value without an end is skipped: reading continues with the
@@ -133,14 +131,14 @@ def json_values(lines: Iterable[bytes]) -> Iterator[tuple[int, JSON] | BadLine]:
 
 
 def _parsed_line(row: InputLine) -> tuple[int, JSON] | BadLine:
-    """Return a line's number and value; a `BadLine` if the line is not one complete value."""
+    """Return a line's number and value, or a `BadLine` if the line is not one complete value."""
     if not row.text.rstrip().endswith((b"}", b"]")):
         return BadLine(row.number, "")
     return _parsed([row])
 
 
 def _parsed(rows: list[InputLine]) -> tuple[int, JSON] | BadLine:
-    """Return the first line's number and the value on the lines; a `BadLine` if it is invalid."""
+    """Return the number of the first line and the value, or a `BadLine` if the value is invalid."""
     first = rows[0]
     try:
         text = b"".join(row.text for row in rows)

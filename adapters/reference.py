@@ -13,7 +13,7 @@ from pulsar_conformance.reference.splitting import BY_RATES, FLOW_MARGIN
 from pulsar_conformance.specs import load
 
 BATCH = 100_000
-"""Maximum number of cases in a batch; any number is possible, since no messages are built."""
+"""Maximum number of cases in a batch; any number would do, since no messages are built."""
 
 NEUTRAL_SUFFIX = "neutral"
 
@@ -30,7 +30,7 @@ def _if_documented(model: Model, setting: str, name: str) -> tuple[str, ...]:
 
 
 class ReferenceConnection(Connection):
-    """Asks the model directly, without serialization and without time limits."""
+    """Connection to the model in this process, without serialization and time limits."""
 
     def __init__(
         self, name: str, profile: str, readings: Mapping[str, str], neutral: bool = False
@@ -98,7 +98,7 @@ def connect_reference(
     readings: Mapping[str, str],
     limits: Limits,  # noqa: ARG001  the signature of every kind
 ) -> Connection:
-    """Connect to the reference model, which answers according to this profile and these readings.
+    """Connect to the reference model, which answers by this profile and these readings.
 
     With the name `reference:neutral`, undocumented settings of a release have no effect.
     """

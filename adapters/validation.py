@@ -1,4 +1,4 @@
-"""Checks cases, answers and hello against their schemas, and detects modified cases."""
+"""Checks of cases, answers and hello against their schemas, and detection of modified cases."""
 
 import marshal
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ class InvalidAnswer(Exception):
 
 def check_answers(operation: str, answers: Sequence[JSON]) -> None:
     """Check answers against the operation's schema. Errors: `InvalidAnswer` for the first invalid
-    answer.
+    one.
 
     If this version of the suite does not know the operation, only an answer that declines is valid.
     """
@@ -109,7 +109,7 @@ def _text(error: ValidationError) -> str:
 
 
 class UnmodifiedCases:
-    """Copies of cases, to detect later whether an implementation has modified the cases."""
+    """Copies of cases, which show later whether an implementation has modified the cases."""
 
     def __init__(self, cases: Sequence[JSON]) -> None:
         self._cases = cases
@@ -117,8 +117,8 @@ class UnmodifiedCases:
         self._before = list(map(_marshalled, cases))
 
     def restore(self) -> dict[int, str]:
-        """Restore all cases; return, by the index of each modified case, the path of its first
-        change.
+        """Restore all cases; return the path of the first change in each modified case, by its
+        index.
         """
         changed = {}
         for place, (case, text) in enumerate(zip(self._cases, self._before, strict=True)):
@@ -132,9 +132,7 @@ class UnmodifiedCases:
 
 
 def _marshalled(case: JSON) -> bytes:
-    """Return the case as bytes that are equal for equal cases; only old formats of `marshal` ensure
-    that.
-    """
+    """Return bytes that are equal for equal cases, which only old formats of `marshal` ensure."""
     return marshal.dumps(case, 2)
 
 

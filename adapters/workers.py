@@ -1,4 +1,4 @@
-"""Processes that each apply one function to many inputs."""
+"""Processes that apply one function to many inputs."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ Work = Callable[[str], str]
 Begin = Callable[[], AbstractContextManager[Work]]
 """Function that is called once in each process and returns a context manager.
 
-Entering the context returns the function to apply to inputs; the context ends after the last input.
+Entering the context gives the function to apply to inputs; the context ends after the last input.
 """
 
 
 def results_here(begin: Begin, inputs: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield each input with its result, in order; this process computes the results."""
+    """Yield each input with its result, in order, computed by this process."""
     with begin() as work:
         yield from ((text, work(text)) for text in inputs)
 
@@ -46,7 +46,7 @@ def results_of_processes(begin: Begin, inputs: Sequence[str]) -> Iterator[tuple[
 
 
 _work: list[Work] = []
-"""The function to apply, as the only element; empty except in a process of the pool."""
+"""The function to apply, in a list; the list is empty except in a process of the pool."""
 
 
 def _begin(begin: Begin) -> None:

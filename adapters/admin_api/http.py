@@ -1,4 +1,4 @@
-"""Sends HTTP requests to brokers and follows redirects that the caller's `Guard` permits.
+"""HTTP requests to brokers, with redirects that the caller's `Guard` permits.
 
 One time limit covers a request and all its redirects.
 """
@@ -102,7 +102,8 @@ class Reply:
 
 
 Guard = Callable[[str, str], None]
-"""Function that checks a redirect from the first URL to the second; raises `NoAnswer` to stop it.
+"""Function that checks a redirect from the first URL to the second; it raises `NoAnswer` to stop
+it.
 """
 
 
@@ -159,7 +160,7 @@ class Client:
     def _send(
         self, method: str, url: str, body: bytes | None, end: float, seconds: float
     ) -> tuple[int, bytes, str | None]:
-        """Return status, body, and the location of a redirect. Errors: `NoAnswer`."""
+        """Return status, body, and the URL to which the answer redirects. Errors: `NoAnswer`."""
         try:
             if self._kept is not None and method == READ_METHOD:
                 # If the broker had closed the reused connection, a new one is opened below.
@@ -202,7 +203,7 @@ class Client:
 
 
 def _failure_text(error: BaseException) -> str:
-    """Describe briefly why there is no answer."""
+    """Return a short text on why there is no answer."""
     causes = [error, error.__cause__, error.__context__, *error.args]
     for kind, words in FAILURE_REASONS.items():
         if any(type(one) is kind for one in causes):

@@ -1,4 +1,4 @@
-"""Detects changes of a cluster between two observations: bundles assigned, unloaded or split."""
+"""Changes of a cluster between two observations: bundles assigned, unloaded or split."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Owner = tuple[str, int]
 """The broker that owns a bundle, and the number of the transaction that acquired the bundle."""
 
 LastKnownOwner = tuple[str, int | None]
-"""Like `Owner`; for a part of a split bundle, the owner is assumed and the transaction is None."""
+"""Like `Owner`; for parts of a split bundle, the owner is assumed and the transaction is None."""
 
 
 class EventDeclined(Exception):
@@ -26,7 +26,7 @@ class EventDeclined(Exception):
 
 
 class BundleSource(Protocol):
-    """Returns the bundles of namespaces."""
+    """Source of the bundles of namespaces."""
 
     def ranges(self, namespace: str) -> list[str]:
         """Return the bundle ranges of a namespace, such as `0x00000000_0x80000000`; empty if the
@@ -66,7 +66,7 @@ class ObservedStep:
     reports: dict[str, dict[str, Any]] = field(default_factory=dict)
     """For each broker, the times at which it wrote its load report, and its latest report."""
     written: dict[str, Any] = field(default_factory=lambda: {"minutes": [], "bundles": {}})
-    """The times at which the leader wrote bundle data, and the number of samples of each bundle."""
+    """The times at which the leader wrote bundle data, and each bundle's number of samples."""
     time_passed: bool = False
     """True if the answer must contain `reports` and `written` even if nothing was written."""
     leader_node: str | None = None
@@ -147,8 +147,8 @@ class ObservedBundles:
         return {space: self._cluster.metadata.ranges(space) for space in spaces}
 
     def _record_splits(self, space: str, new: list[str], step: ObservedStep) -> None:
-        """Record which bundles of a namespace were split; assume that the owner of a split bundle
-        now owns its parts.
+        """Record the bundles of a namespace that were split; assume that their owner owns the
+        parts.
         """
         old = self._ranges.get(space)
         self._ranges[space] = new

@@ -89,7 +89,7 @@ def _parse_admin_url(url: str) -> SplitResult:
 
 
 class AdminApi:
-    """Sends requests to brokers over connections that are kept open."""
+    """Client that sends requests to brokers over connections that stay open."""
 
     def __init__(self, access: Access) -> None:
         self.access = access

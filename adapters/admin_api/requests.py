@@ -1,4 +1,4 @@
-"""Builds the admin API requests that administrators and clients send."""
+"""The admin API requests of administrators and clients."""
 
 from __future__ import annotations
 
@@ -25,8 +25,9 @@ def create_tenant(tenant: str, cluster: str = CLUSTER) -> Request:
 
 
 def create_namespace(name: str, bundles: int | None) -> Request:
-    """Return the request that creates a namespace with a number of bundles; for None, the broker
-    chooses the number.
+    """Return the request that creates a namespace with a number of bundles.
+
+    If the number is None, the broker chooses it.
     """
     body = {} if bundles is None else {"bundles": {"numBundles": bundles}}
     return "PUT", f"{ADMIN}/namespaces/{quote(name)}", body
@@ -69,7 +70,7 @@ def unload_namespace(name: str) -> Request:
 
 
 def unload_bundle(bundle: str, to: str | None = None) -> Request:
-    """Return the request that unloads a bundle, to the broker `to` if it is given."""
+    """Return the request that unloads a bundle, to the broker `to` if one is given."""
     chosen = f"?{urlencode({'destinationBroker': to})}" if to else ""
     return "PUT", f"{ADMIN}/namespaces/{quote(bundle)}/unload{chosen}", None
 
@@ -77,7 +78,7 @@ def unload_bundle(bundle: str, to: str | None = None) -> Request:
 def split_bundle(
     bundle: str, algorithm: str | None, positions: Sequence[str], *, unload: bool
 ) -> Request:
-    """Return the request that splits a bundle; if `unload` is true, its parts are then unloaded."""
+    """Return the request that splits a bundle and, with `unload`, then unloads its parts."""
     given = {"unload": str(unload).lower()}
     if algorithm is not None:
         given["splitAlgorithmName"] = algorithm
@@ -92,9 +93,7 @@ def set_dynamic(name: str, value: str) -> Request:
 
 
 def set_domain(name: str, brokers: Sequence[str], cluster: str = CLUSTER) -> Request:
-    """Return the request that registers brokers in a failure domain; without brokers, it deletes
-    the domain.
-    """
+    """Return the request that registers brokers in a failure domain or, without any, deletes it."""
     path = f"{ADMIN}/clusters/{quote(cluster)}/failureDomains/{quote(name, safe='')}"
     return ("POST", path, {"brokers": list(brokers)}) if brokers else ("DELETE", path, None)
 

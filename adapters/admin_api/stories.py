@@ -1,4 +1,4 @@
-"""Plays stories on a cluster: sends the requests of administrators and clients.
+"""Stories played on a cluster by the requests of administrators and clients.
 
 Subclasses define how requests reach the cluster, and which other events they can play.
 """
@@ -37,7 +37,7 @@ def setting_text(value: Any) -> str:
 
 
 class StoryPlayer(ABC):
-    """Plays a story on a cluster.
+    """Player of a story on a cluster.
 
     Events use the names of the story; `name_on_cluster` returns the names on the cluster.
     """
@@ -74,7 +74,7 @@ class StoryPlayer(ABC):
         self.spaces.append(name)
 
     def topic(self, about: EventFields, step: ObservedStep) -> None:
-        """Make clients use a topic from now on, with the traffic that the event gives."""
+        """Make clients use a topic, with the event's traffic, until the end of the story."""
         topic = about["topic"]
         self._check_namespace(namespace_of_topic(topic))
         self.set_topic_traffic(topic, about)
@@ -84,7 +84,7 @@ class StoryPlayer(ABC):
             self.ask(requests.create_topic(self.name_on_cluster(topic)))
 
     def setting(self, about: EventFields, _step: ObservedStep) -> None:
-        """Change a setting, either in the brokers' configuration files or dynamically."""
+        """Change a setting: in the brokers' configuration files or dynamically."""
         why = why_invalid(about["name"], about["value"])
         if why:
             raise EventDeclined("ignored", why)
@@ -172,8 +172,10 @@ class StoryPlayer(ABC):
         return name
 
     def unload_reason(self, kind: str) -> str:  # noqa: ARG002  subclasses may use the kind
-        """Return the reason for an unload during an event of this kind if `why_released` returns
-        None.
+        """Return the reason for an unload during an event of this kind, if none is known for the
+        bundle.
+
+        `why_released` returns the known reasons.
         """
         return "admin"
 
@@ -194,7 +196,7 @@ class StoryPlayer(ABC):
 
     @abstractmethod
     def ask(self, request: Request) -> object:
-        """Send a request; ignore it if the broker rejects the request."""
+        """Send a request; ignore a rejection by the broker."""
 
     @abstractmethod
     def send_or_decline(self, request: Request) -> None:
@@ -216,8 +218,9 @@ class StoryPlayer(ABC):
 
     @abstractmethod
     def set_group(self, namespace: str, group: str | None) -> None:
-        """Add a namespace to an anti-affinity group; for None, remove it from its group. Errors:
-        `EventDeclined`.
+        """Add a namespace to an anti-affinity group or, for None, remove it from its group.
+
+        Errors: `EventDeclined`.
         """
 
     @abstractmethod

@@ -1,4 +1,4 @@
-"""Waits until conditions become true through other processes, by their signals or by polling."""
+"""Waiting for conditions that other processes make true, by their signals or by polling."""
 
 from __future__ import annotations
 
@@ -11,13 +11,11 @@ POLL_SECONDS = 0.02
 
 
 class ConditionTimeout(Exception):
-    """Raised if a condition did not become true in time; the message gives the condition and the
-    time.
-    """
+    """Raised if a condition did not become true in time; the message gives condition and time."""
 
 
 class ConditionWaiter:
-    """Lets threads wait for conditions, and wakes the threads to check their conditions again."""
+    """Lets threads wait for conditions, and wakes them to check the conditions again."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()

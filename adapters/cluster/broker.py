@@ -23,7 +23,7 @@ STATS_CLASS = "org.apache.pulsar.policies.data.loadbalancer.NamespaceBundleStats
 USAGE_CLASS = "org.apache.pulsar.policies.data.loadbalancer.ResourceUsage"
 
 IDLE_NIC = 10e6
-"""Capacity in kbit/s of a host's network card, which is idle and never the most used resource."""
+"""Capacity in kbit/s of a host's network card, so large that it is never the busiest resource."""
 
 IDLE_MEMORY = 32768.0
 """Size in MB of a host's memory, which is unused."""
@@ -33,7 +33,7 @@ LOAD_MANAGERS: Mapping[str, type[LoadManager]] = {
     "simple": SimpleManager,
     "extensible": ExtensibleManager,
 }
-"""The class that gives access to each load manager, by the manager's name in `target.MANAGERS`."""
+"""The class that gives access to each load manager, by its name in `target.MANAGERS`."""
 
 
 class LiveBroker:
@@ -111,7 +111,7 @@ class LiveBroker:
         self.service.close()
 
     def leave(self) -> None:
-        """Stop the broker without handing its bundles over, since all other brokers stop, too."""
+        """Stop the broker without handing its bundles over, because all other brokers stop, too."""
         self.manager.leave()
         self.service.close()
 
@@ -159,7 +159,7 @@ def _close(service: Java) -> None:
 
 @jpype.JImplements("java.util.function.Consumer", deferred=True)
 class _ExitRecorder:
-    """Records the exit status that a broker passes to `Runtime.halt`, and does not halt the JVM."""
+    """Stub for `Runtime.halt` that records the exit status and keeps the JVM running."""
 
     def __init__(self) -> None:
         self.status: int | None = None
@@ -172,7 +172,7 @@ class _ExitRecorder:
 
 @jpype.JImplements("java.util.function.Consumer", deferred=True)
 class _NotificationCounter:
-    """Counts the notifications that the load manager has received from the metadata store."""
+    """Counter of the notifications that the load manager gets from the metadata store."""
 
     def __init__(self, alarm: ConditionWaiter) -> None:
         self._alarm = alarm

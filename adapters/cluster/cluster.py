@@ -1,4 +1,4 @@
-"""A cluster's brokers and metadata: starting, asking and observing them, and waiting for them."""
+"""A cluster's brokers and metadata: starting, asking, observing and awaiting them."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class LiveCluster:
     def begin(self) -> None:
         """Remove all brokers and metadata from the cluster.
 
-        Two metadata stores take turns: while one is in use, the other is cleared.
+        Two metadata stores are used in turn, so that one can be cleared while the other is in use.
         """
         if self.brokers or self._crashed:
             former = self.metadata, list(self.brokers.values()), self._crashed
@@ -110,7 +110,7 @@ class LiveCluster:
         self.brokers, self._crashed = {}, []
 
     def ports(self, name: str) -> Ports:
-        """Return the ports on which a broker of the story listens, now or once it is started."""
+        """Return the ports on which a broker of the story listens, now or later."""
         if name not in self._ports:
             self._ports[name] = Ports.reserve()
         return self._ports[name]
@@ -182,8 +182,8 @@ class LiveCluster:
     def manager_of(self, defaults: Mapping[str, Any], overrides: Mapping[str, Any]) -> str:
         """Return the class of the load manager that a broker with these settings runs.
 
-        A broker is started to find this out, and is then stopped. Errors: `JException` if it does
-        not start.
+        A broker is started to find this out, and then stopped. Errors: `JException` if it does not
+        start.
         """
         ports = Ports.reserve()
         configuration = broker_conf(
@@ -299,8 +299,8 @@ class LiveCluster:
     def wait_notified(self) -> None:
         """Wait until every broker has been notified of all writes so far.
 
-        ZooKeeper sends notifications in the order of the writes. A broker that knows the last write
-        therefore knows all earlier writes.
+        ZooKeeper sends notifications in the order of the writes, so a broker that knows the last
+        write knows all earlier ones.
         """
         before = {
             name: broker.notified.count.get(MARKER_PATH, 0)

@@ -1,4 +1,4 @@
-"""Connects to `cluster:VERSION` and `cluster:PATH`, which start a JVM, and to `cluster:URL`."""
+"""Connections to `cluster:VERSION` and `cluster:PATH`, which start a JVM, and to `cluster:URL`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from pulsar_conformance.adapters.pulsar.target import Target
 HOST = "pulsar_conformance.adapters.cluster.host"
 
 PATIENT_LIMITS = Limits(start=240.0, base=600.0, per_case=0.0, end=10.0)
-"""Default time limits in seconds, long enough for a busy machine or a long story.
+"""Default time limits in seconds, sufficient for a busy machine or a long story.
 
 Usually, metadata and a JVM start in ten seconds, and a story takes a few seconds.
 """
@@ -85,8 +85,9 @@ def check(rest: str) -> None:
 def connect_cluster(
     rest: str, name: str, profile: str, readings: Mapping[str, str], limits: Limits
 ) -> Connection:
-    """Start a child process with the release's jars, downloaded if needed; for a URL, connect to
-    the cluster there.
+    """Start a child process with the release's jars, or connect to the cluster at a URL.
+
+    Jars are downloaded if needed.
     """
     if is_url(rest):
         from pulsar_conformance.adapters.operated.connection import connect_operated

@@ -30,7 +30,7 @@ MESSAGE_SECONDS = 20
 """Seconds within which a system topic must deliver a message."""
 
 MAX_STATES_PER_MILLI = 1_000
-"""A number larger than the number of states that a bundle enters within a millisecond.
+"""Upper bound of the number of states that a bundle enters within a millisecond.
 
 States are ordered by time in milliseconds, then by their version number.
 """
@@ -105,7 +105,7 @@ class ExtensibleManager(LoadManager):
                 echo.wait()
 
     def leave(self) -> None:
-        """Stop without handing over bundles, since no broker remains that could take them."""
+        """Stop without handing over bundles, since no broker remains to take them."""
         self._service.getLoadManager().set(None)
         self._outer.stop()
 
@@ -121,9 +121,7 @@ class ExtensibleManager(LoadManager):
 
     @property
     def is_idle(self) -> bool:
-        """True if the manager has its elected role, no bundle is in transit, and all owners are
-        running.
-        """
+        """True if the manager has its elected role, no bundle is in transit, and all owners run."""
         role = self.java.getRole()
         leads = self._service.getLeaderElectionService().isLeader()
         if role is None or (str(role.name()) == "Leader") != leads:
@@ -191,7 +189,7 @@ class _MarkerWaiter:
         self._listens = False
 
     def listen(self, view: Java) -> None:
-        """Discard earlier messages and start listening."""
+        """Start listening for messages after all earlier ones."""
         self._arrived.clear()
         if not self._listens:
             view.listen(self)
@@ -216,8 +214,9 @@ def _wait_for(future: Java) -> Java:
 
 
 def check_version(version: str) -> None:
-    """Check that a release has this manager and lets the suite read its messages. Errors:
-    `CannotLoad`.
+    """Check that a release has this manager and that the suite can read its messages.
+
+    Errors: `CannotLoad`.
     """
     if class_exists(f"{PACKAGE}.channel.ServiceUnitStateTableView"):
         return
@@ -228,7 +227,7 @@ def check_version(version: str) -> None:
 
 
 def check_story_strategy(case: Mapping[str, Any], manager: str) -> None:
-    """Check that the load manager has all strategies that a story uses for shedding.
+    """Check that the load manager has every strategy by which a story sheds.
 
     Errors: `Inexpressible`.
     """

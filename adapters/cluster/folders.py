@@ -1,4 +1,4 @@
-"""The temporary folder of a cluster, which is locked while the cluster's process lives."""
+"""The temporary folder of a cluster, locked while the cluster's process runs."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ PAUSE_SECONDS = 0.02
 """Seconds between two attempts to remove a folder."""
 
 UNLOCKED_SECONDS = 3600.0
-"""Age in seconds from which a folder without a lock is considered abandoned.
+"""Age in seconds from which a folder without a lock counts as abandoned.
 
-A newer folder may have been created just now and not be locked yet.
+The lock of a newer folder may be about to be taken.
 """
 
 
 def create_locked_folder() -> tuple[Path, IO[bytes]]:
-    """Create a folder and lock it; the lock is released, at the latest, when this process exits."""
+    """Create a folder and lock it until this process exits, at the latest."""
     folder = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-"))
     lock = (folder / LOCK).open("wb")
     fcntl.flock(lock, fcntl.LOCK_EX)

@@ -25,7 +25,7 @@ from pulsar_conformance.specs import load
 
 OBJECT = "pulsar_conformance.adapters.cluster.host:ClusterHost"
 UNPACKED_FOLDER = "unpacked"
-"""Name of the JVM's folder for temporary files, inside the folder of the cluster."""
+"""Name of the folder for the JVM's temporary files, inside the cluster's folder."""
 
 REPLAY = "cluster.replay"
 BATCH = 1
@@ -179,9 +179,7 @@ class ClusterHost:
 
 
 def end_with(suite: int, signals: int, folder: Path) -> None:
-    """Wait until the suite exits or a signal arrives; then remove the folder and end this
-    process.
-    """
+    """Wait until the suite exits or a signal arrives; remove the folder and end this process."""
     poll = select.poll()
     poll.register(suite, 0)  # The end of a pipe is always reported.
     poll.register(signals, select.POLLIN)

@@ -1,4 +1,4 @@
-"""Sends requests to brokers on loopback; a redirect to another host is an error."""
+"""Requests to brokers on loopback; a redirect to another host is an error."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pulsar_conformance.adapters.admin_api.http import Client, NoAnswer, Reply
 
 LOOPBACK = "127.0.0.1"
 SECONDS = 30.0
-"""Time limit of a request: an unload waits until its bundle is closed."""
+"""Time limit of a request in seconds: an unload waits until its bundle is closed."""
 
 
 @dataclass(frozen=True)
@@ -54,10 +54,9 @@ _CLIENT = Client(_guard, keep=False)
 
 
 def ask(method: str, port: int, path: str, body: Any = None, seconds: float = SECONDS) -> Reply:
-    """Send a request to a port and follow redirects; text is sent unchanged, any other body as
-    JSON.
+    """Send a request to a port and follow redirects. Errors: `NoAnswer`.
 
-    Errors: `NoAnswer`.
+    A body that is text is sent unchanged, any other as JSON.
     """
     content = body if body is None or isinstance(body, str) else json.dumps(body)
     encoded = None if content is None else content.encode()

@@ -1,4 +1,4 @@
-"""Accesses the internals of a load manager: the times that it remembers, and its pending work."""
+"""Access to the internals of a load manager: the times that it remembers, and its pending work."""
 
 from __future__ import annotations
 
@@ -66,17 +66,13 @@ class LoadManager(ABC):
                 yield threads.get(self.java)
 
     def update_traffic(self, stats: Java) -> None:  # noqa: B027  most look at the table by themselves
-        """Make the manager notice that traffic has changed; most managers notice this by
-        themselves.
-        """
+        """Make the manager notice changed traffic; most managers do so by themselves."""
 
     def receive(self) -> None:  # noqa: B027  most communicate through the metadata
-        """Process messages from other brokers; managers that use only the metadata get no
-        messages.
-        """
+        """Process messages from other brokers; there are none if the manager uses only metadata."""
 
     def leave(self) -> None:  # noqa: B027  most stop quickly with their broker
-        """Stop without handing over bundles, since no broker remains that could take them."""
+        """Stop without handing over bundles, since no broker remains to take them."""
 
     def locks(self) -> Mapping[str, Lock] | None:
         """Return the bundles and owners that the manager knows; None if they are in the
@@ -140,7 +136,7 @@ class SimpleManager(LoadManager):
         self._since: dict[str, float] = {}
 
     def make_memory_older(self, minutes: float) -> None:
-        """Make the manager's last report older by some minutes; end the grace periods that are then
+        """Make the manager's last report older by some minutes; end grace periods that are then
         over.
         """
         ago = round(minutes * MILLIS_PER_MINUTE)
@@ -161,7 +157,7 @@ class SimpleManager(LoadManager):
         return {str(one.getResourceId()).rpartition("//")[2] for one in units}
 
     def recently_shed(self) -> set[str]:
-        """Return the bundles that the manager shed and may not shed again yet."""
+        """Return the bundles that the manager shed and may not yet shed again."""
         return _texts(self._recently_shed().asMap().keySet())
 
     def _recently_shed(self) -> Java:

@@ -17,7 +17,7 @@ from pulsar_conformance.adapters.pulsar.jvm import Java, call, field, java_class
 
 ENSEMBLE = "org.apache.pulsar.zookeeper.LocalBookkeeperEnsemble"
 TICK, CONNECTIONS = 3000, 1000
-"""ZooKeeper's tick in milliseconds, and the maximum number of connections per host."""
+"""ZooKeeper's tick in milliseconds, and its maximum number of connections per host."""
 
 SESSION = 300_000
 """Session timeout in milliseconds, long enough for a busy machine.
@@ -32,10 +32,10 @@ BOOKIE = {
     "dbStorage_rocksDB_blockCacheSize": "1048576",
     "journalMaxGroupWaitMSec": "1",
 }
-"""Settings of the bookie that reduce its use of memory and avoid delays."""
+"""Settings that make the bookie use little memory and avoid delays."""
 
 KEPT_NODES = frozenset({"zookeeper", "ledgers", "bookies"})
-"""Nodes that ZooKeeper and the bookie need, and that are therefore never removed."""
+"""Nodes that are never removed, because ZooKeeper and the bookie need them."""
 
 OWNERSHIP_PATH, BROKERS, LOCAL_POLICIES = (
     "/namespace",
@@ -44,7 +44,7 @@ OWNERSHIP_PATH, BROKERS, LOCAL_POLICIES = (
 )
 LEADER = "/loadbalance/leader"
 MARKER_PATH = "/conformance"
-"""Path of a node that is written to find out which brokers have been notified."""
+"""Path of a node that is written to learn which brokers have been notified."""
 BUNDLES, AVERAGES = "/loadbalance/bundle-data", "/loadbalance/broker-time-average"
 """Paths under which the leader writes the load data of bundles and the average load of brokers."""
 
@@ -67,7 +67,7 @@ class Lock:
 
 
 class Metadata:
-    """A cluster's metadata, which the suite reads directly and not through a broker."""
+    """A cluster's metadata, read directly rather than through a broker."""
 
     def __init__(self, folder: Path, alarm: ConditionWaiter) -> None:
         self._server, self._sockets = _zookeeper(folder / "zookeeper")
@@ -164,7 +164,7 @@ class Metadata:
         return None if state is None else int(state.getCzxid())
 
     def leader_port(self) -> int | None:
-        """Return the leader's web port, as its metadata node says; None if the node names no
+        """Return the leader's web port according to its metadata node; None if that names no
         broker.
         """
         read = self._read(LEADER)
@@ -208,9 +208,7 @@ def ranges_between(cuts: Iterable[str]) -> list[str]:
 
 
 def _zookeeper(folder: Path) -> tuple[Java, Java]:
-    """Start a ZooKeeper server that listens on loopback only; the standard server listens
-    everywhere.
-    """
+    """Start a ZooKeeper server that listens only on loopback; usual ones listen everywhere."""
     folder.mkdir()
     place = java_class("java.io.File")(str(folder))
     server = java_class("org.apache.zookeeper.server.ZooKeeperServer")(place, place, TICK)
@@ -247,7 +245,7 @@ def _is_missing_node(error: jpype.JException) -> bool:
 
 @jpype.JImplements("org.apache.zookeeper.Watcher", deferred=True)
 class _Waker:
-    """Wakes the threads that wait for a write to the metadata."""
+    """Listener that wakes the threads that wait for a write to the metadata."""
 
     def __init__(self, alarm: ConditionWaiter) -> None:
         self._alarm = alarm

@@ -21,15 +21,15 @@ BATCH = 32
 MIN_SHARED_CASES = 8
 """Minimum number of cases in a batch for which a second cluster is started.
 
-Such a start takes seconds.
+Starting one takes seconds.
 """
 
 
 class ClusterPair(Connection):
-    """A cluster, and a second cluster that is started at the first large batch.
+    """A cluster, and a second one that is started at the first large batch.
 
-    The position of a case in its batch decides which cluster answers the case. The same batches in
-    the same order therefore get the same answers.
+    The position of a case in its batch decides which cluster answers it, so the same batches in the
+    same order get the same answers.
     """
 
     def __init__(self, start: Callable[[], ProcessConnection]) -> None:
@@ -46,7 +46,7 @@ class ClusterPair(Connection):
 
     @property
     def restarts(self) -> bool:
-        """True if reconnecting starts new clusters without any state."""
+        """True if reconnecting starts new clusters, without earlier state."""
         return self._first.restarts
 
     @property

@@ -1,4 +1,4 @@
-"""The suite's access to a broker that runs in its own JVM, so that the broker can be killed."""
+"""Access to a broker that runs in its own JVM, so that it can be killed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pulsar_conformance.adapters.cluster.timers import Timer
 
 HOST = "pulsar_conformance.adapters.cluster.separate_host"
 SECONDS = 10
-"""Seconds that a broker may take to stop; after that, it is killed."""
+"""Seconds that a broker may take to stop before it is killed."""
 
 Options = Mapping[str, Any]
 
@@ -55,7 +55,7 @@ class SeparateBroker:
         return found
 
     def setting(self, name: str) -> Any:
-        """Return a setting's effective value as JSON; as text if JSON cannot express it."""
+        """Return a setting's effective value: as JSON, or as text if JSON cannot express it."""
         return self._child.ask("broker", "setting", name)
 
     def set_load(self, throughput: float, table: Mapping[str, Mapping[str, float]]) -> None:
@@ -131,7 +131,7 @@ class SeparateTimers:
         self._child = child
 
     def set_aside(self, clock: float) -> None:
-        """Intercept all tasks that were scheduled since the last call."""
+        """Intercept all tasks scheduled since the last call."""
         self._child.ask("timers", "set_aside", clock)
 
     def due(self, by: float) -> Iterator[Timer]:
@@ -168,7 +168,7 @@ class ChildProcess:
         self._read()
 
     def ask(self, part: str, name: str, *given: Any) -> Any:
-        """Return an attribute of a part such as the manager; if it is a method, return its result.
+        """Return an attribute of a part such as the manager or, if it is a method, its result.
 
         Errors: `ConditionTimeout`.
         """

@@ -1,4 +1,4 @@
-"""The program of a process that runs a single broker, so that the broker can be killed.
+"""The program of a process with a single broker, which can therefore be killed.
 
 A `SeparateBroker` starts it as `python -m pulsar_conformance.adapters.cluster.separate_host JSON`.
 """
@@ -56,9 +56,7 @@ class BrokerHost:
         self._timers: list[Any] = []
 
     def answer(self, part: str, name: str, given: list[Any]) -> Any:
-        """Return an attribute of a part as JSON; if the attribute is a method, return its
-        result.
-        """
+        """Return an attribute of a part as JSON or, if it is a method, its result as JSON."""
         special: Callable[..., Any] | None = JSON_CONVERTERS.get((part, name))
         if special is not None:
             return special(self, *given)
@@ -66,7 +64,7 @@ class BrokerHost:
         return found(*given) if callable(found) else found
 
     def due(self, by: float) -> list[list[Any]]:
-        """Return the tasks that are due at the time `by`, each with the number to pass to `run`."""
+        """Return the tasks due by the minute `by`, each with the number to pass to `run`."""
         self._timers = list(self._broker.timers.due(by))
         return [[place, one.kind, one.due] for place, one in enumerate(self._timers)]
 

@@ -1,4 +1,4 @@
-"""Builds the broker.conf of a broker in a cluster that the suite starts."""
+"""The broker.conf of a broker in a cluster that the suite starts."""
 
 from __future__ import annotations
 

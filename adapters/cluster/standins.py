@@ -1,4 +1,4 @@
-"""The parts of a cluster that are replaced by stubs, each with the reason why that is allowed."""
+"""The stubs in place of parts of a cluster, each with the reason why that is allowed."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ STANDINS: Mapping[str, str] = {
     "Clients": "each topic in use is looked up after each event, over HTTP; a client that "
     "lost its broker also looks it up by itself",
 }
-"""The reason why each stub is allowed, by the class or part that the stub replaces."""
+"""For each stub, by the class or part that it replaces: why it is allowed."""
 
 NEUTRAL: Mapping[str, tuple[float, str]] = {
     "loadBalancerMemoryResourceWeight": (0, "the heap is that of the JVM in which all brokers run"),

@@ -1,4 +1,4 @@
-"""Plays a story on a cluster: carries out each event and observes its result."""
+"""Stories played on a cluster: each event is carried out, and its result observed."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class LiveStory(StoryPlayer):
         return bool(self._cluster.brokers)
 
     def broker_up(self, about: Mapping[str, Any], _step: ObservedStep) -> None:
-        """Start a broker, then send the administrator's requests that waited for a broker."""
+        """Start a broker, then send the administrator's requests that waited for one."""
         name = about["broker"]
         if name in self._cluster.brokers:
             raise EventDeclined("ignored", f"{name} is up")
@@ -94,8 +94,7 @@ class LiveStory(StoryPlayer):
     def broker_stop(self, about: Mapping[str, Any], step: ObservedStep) -> None:
         """Shut a broker down gracefully.
 
-        Bundles that the broker owned before, and no longer owns afterwards, are reported as
-        unloaded.
+        Bundles that the broker owned before but not afterwards are reported as unloaded.
         """
         name = self._running_broker(about)
         step.stopping = name
@@ -148,8 +147,8 @@ class LiveStory(StoryPlayer):
             )
 
     def set_domain(self, name: str, brokers: Sequence[str]) -> None:
-        """Register brokers in a failure domain by their registered names, even brokers that are not
-        running.
+        """Register brokers, even if they are not running, in a failure domain by their registered
+        names.
         """
         self.send_or_decline(
             requests.set_domain(name, [self._cluster.ports(one).broker for one in brokers])
@@ -229,7 +228,7 @@ class LiveStory(StoryPlayer):
             )
 
     def look_up_owner(self, topic: str, step: ObservedStep) -> None:
-        """Look up a topic; if its bundle had no owner, record the broker that chose the owner."""
+        """Look up a topic; if its bundle had no owner, record which broker chose one."""
         space = namespace_of_topic(topic)
         if not self.looked_up_bundle_exists(topic):
             part = self._read(self.ask(requests.bundle_of(topic))).text
@@ -265,13 +264,13 @@ class LiveStory(StoryPlayer):
         return bool(broker.setting(UNLOADS_PARTS))
 
     def send_or_decline(self, request: Request) -> None:
-        """Send a request now, or once a broker runs. Errors: `EventDeclined` if it is rejected."""
+        """Send a request, once a broker is running. Errors: `EventDeclined` if it is rejected."""
         reply = self.ask(request)
         if reply is not None and not reply.is_success:
             raise EventDeclined(word_for_status(reply.status), reply.rejection)
 
     def ask(self, request: Request) -> Reply | None:
-        """Send a request to the next broker in turn, or keep it until a broker runs.
+        """Send a request to the next broker in turn, or keep it until one is running.
 
         When this returns, all brokers know the changes that the request made.
         """
@@ -293,7 +292,7 @@ class LiveStory(StoryPlayer):
 
 
 def check_topic_name(topic: str) -> None:
-    """Check that the release finds the same namespace in a topic's name as the suite does.
+    """Check that the release reads the same namespace from a topic's name as the suite.
 
     Some releases read a name of four parts as tenant, cluster, namespace and topic; other releases
     reject it. Errors: `Inexpressible`.

@@ -1,4 +1,4 @@
-"""Parses the part of an adapter's name after `cluster:`."""
+"""The part of an adapter's name after `cluster:`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CRASH_KINDS = ("close", "kill")
 """Kinds of crash.
 
 `close` immediately closes the broker's sockets and its metadata session. `kill` kills the broker's
-process; the broker then needs a process of its own, which takes some seconds longer to start.
+process; the broker then runs in a separate process, which takes some seconds longer to start.
 """
 
 KEYS = ("manager", "brokers", "crash", "set")

@@ -1,7 +1,7 @@
-"""Runs a load manager's periodic tasks by the story's clock.
+"""A load manager's periodic tasks, run by the story's clock.
 
 A broker schedules its periodic work in one thread pool. Each task is intercepted when it is
-scheduled, and runs when the story's clock reaches the task's time. The broker itself schedules the
+scheduled, and runs when the story's clock reaches its time. The broker itself then schedules the
 task again.
 """
 
@@ -32,7 +32,7 @@ A kind is the task's class, or the class that contains its lambda.
 NANOS = 1_000_000_000
 MINUTE = 60 * NANOS
 ROUNDING_NANOS = 30 * NANOS
-"""Delays are rounded up to a multiple of this number of nanoseconds.
+"""Multiple, in nanoseconds, to which a delay is rounded up.
 
 When a delay is read, a part of it has already elapsed.
 """
@@ -57,19 +57,14 @@ class Timer:
 
 
 class Timers:
-    """The scheduled tasks of one broker's executor, which run when the story's clock reaches their
-    times.
-    """
+    """The scheduled tasks of one broker's executor, run when the story's clock reaches them."""
 
     def __init__(self, executor: Java) -> None:
         self._pool = field(executor, "e").get(executor)
         self._known: dict[Java, Timer] = {}
 
     def set_aside(self, clock: float) -> None:
-        """Intercept all tasks that were scheduled since the last call.
-
-        `clock` is the current minute of the story.
-        """
+        """Intercept all tasks scheduled since the last call; `clock` is the story's minute."""
         self.run_pending_tasks()
         now = int(java_class("java.lang.System").nanoTime())
         queue = self._pool.getQueue()
@@ -110,7 +105,7 @@ class Timers:
 
 
 def _task_class(java: Java) -> str:
-    """Return the simple name of a task's class, or of the class that contains the task's lambda."""
+    """Return the simple name of a task's class, or of the class that contains its lambda."""
     inner = java
     for name in ("callable", "task", "runnable"):
         within = field(inner, name)

@@ -16,7 +16,7 @@ from pulsar_conformance.adapters.pulsar.jvm import Java, class_exists, field, ja
 SERVLET = "org.glassfish.jersey.servlet.ServletContainer"
 CONSUMER = "java.util.function.Consumer"
 STARTS, ENDS = "conformanceStarts", "conformanceEnds"
-"""Names of fields added to the servlet, which hold the listeners for its start and its end."""
+"""Names of fields, added to the servlet, with the listeners for its start and its end."""
 
 
 def reuse_webapps() -> None:
@@ -50,7 +50,7 @@ def _patched_servlet() -> Java:
 
 
 class WebApps:
-    """Keeps the web applications that no broker uses at present, and hands them to new brokers."""
+    """The web applications that no broker uses at present, for new brokers."""
 
     def __init__(self) -> None:
         self._free: dict[str, list[WebApp]] = defaultdict(list)
@@ -74,7 +74,9 @@ class WebApp:
     """Jersey's application for a path, and the broker that uses it at present."""
 
     def __init__(self, servlet: Java) -> None:
-        """Copy the first broker's servlet configuration, keeping no reference to the servlet."""
+        """Copy the configuration of the first broker's servlet, but keep no reference to the
+        servlet.
+        """
         config = field(servlet, "config")
         kind = config.getType()
         self._context = _Forwarder()
@@ -129,7 +131,7 @@ class _Forwarder:
 
 @jpype.JImplements("java.util.function.Consumer", deferred=True)
 class _Callback:
-    """Calls a function when a servlet starts or stops."""
+    """Listener that calls a function when a servlet starts or stops."""
 
     def __init__(self, call: Callable[[Java], None]) -> None:
         self._call = call

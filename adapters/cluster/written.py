@@ -1,4 +1,4 @@
-"""Detects when brokers have written load reports, and when the leader has written bundle data."""
+"""Detection of load reports that brokers wrote, and of bundle data that the leader wrote."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ COUNTS = ("numTopics", "numBundles", "numProducers", "numConsumers")
 SAMPLES = ("numSamples", "maxSamples")
 
 WriteStamps = Mapping[str, tuple[int, int]]
-"""For each metadata node, the transaction that created it and its number of writes since then."""
+"""For each metadata node, the transaction that created it and the number of later writes."""
 
 
 class WriteObserver:
@@ -44,9 +44,7 @@ class WriteObserver:
                 said["last"] = protocol_report(nodes[name].data)
 
     def _look_at_data(self, clock: float, step: ObservedStep) -> None:
-        """Record the leader's writes of bundle data, or of broker averages if there are no
-        bundles.
-        """
+        """Record when the leader wrote bundle data or, without bundles, broker averages."""
         nodes = dict(self._nodes(BUNDLES))
         bundles, self._bundles = self._bundles, stamps_of(nodes.items())
         averages, self._averages = self._averages, stamps_of(self._nodes(AVERAGES))

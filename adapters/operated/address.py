@@ -1,4 +1,4 @@
-"""Parses the part of an adapter's name after `cluster:`, if it is a URL."""
+"""The part of an adapter's name after `cluster:`, if it is a URL."""
 
 from __future__ import annotations
 

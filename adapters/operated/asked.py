@@ -1,4 +1,4 @@
-"""The questions that a user's cluster can answer without being changed, and its answers."""
+"""The questions that a user's cluster can answer without changes, and its answers."""
 
 from __future__ import annotations
 
@@ -70,9 +70,7 @@ class AnswerableQuestions:
                 yield {"boundaries": list(cuts), "topics": list(self._state.topics[space])}
 
     def _partition_cases(self) -> Iterator[JSON]:
-        """Yield cases with partitions of nonexistent topics, whose bundles can be looked up even
-        so.
-        """
+        """Yield cases with partitions of nonexistent topics, whose bundles can be looked up."""
         for space, cuts in self._state.boundaries.items():
             if covers_all_hashes(cuts) and len(cuts) > PARTITIONS:
                 topic = f"persistent://{space}/conformance-partition-"
@@ -85,9 +83,7 @@ class AnswerableQuestions:
                 yield {"report": self._state.look.reports[broker]}
 
     def _configuration_cases(self) -> list[JSON]:
-        """Return the distinct configurations of all brokers whose load reports show their load
-        manager.
-        """
+        """Return the distinct configurations of brokers whose reports show their load manager."""
         found = []
         for broker in sorted(self._state.managers()):
             case = self._configuration(broker)
@@ -96,8 +92,7 @@ class AnswerableQuestions:
         return found
 
     def _configuration(self, broker: str) -> JSON | None:
-        """Return the load manager classes that are configured for a broker; None if none can be
-        read.
+        """Return the load manager classes configured for a broker; None if none can be read.
 
         If the class is set dynamically, the class in broker.conf cannot be read, so `conf` is None.
         """
@@ -109,8 +104,8 @@ class AnswerableQuestions:
     def create(self, case: Mapping[str, Any]) -> JSON:
         """Return the boundaries of an existing namespace that has the requested number of bundles.
 
-        If several namespaces have this number, prefer a namespace whose boundaries leave out some
-        hashes, because it reveals a fault.
+        If there are several, a namespace whose boundaries leave out some hashes is preferred,
+        because it reveals a fault.
         """
         having = {
             space: cuts
@@ -156,10 +151,10 @@ class AnswerableQuestions:
         return {"unsupported": NOT_IN_CLUSTER.format("report.read", "the reports of its brokers")}
 
     def choose(self, case: Mapping[str, Any]) -> JSON:
-        """Return the load manager that runs with this configuration, according to load reports.
+        """Return the load manager that load reports show for brokers with this configuration.
 
-        If brokers differ, a broker that does not run the configured manager is preferred, because
-        it reveals a fault.
+        If brokers differ, one that does not run the configured manager is preferred, because it
+        reveals a fault.
         """
         named = MANAGERS.get(case["dynamic"] or case["conf"] or "")
         running = {

@@ -17,12 +17,12 @@ from pulsar_conformance.reference.answers.managers import MANAGERS
 from pulsar_conformance.reference.cluster import RESOURCES
 
 MAX_NAMESPACES, MAX_TOPICS = 20, 10
-"""Maximum number of namespaces to read in a large cluster, and of topics in each."""
+"""Maximum number of namespaces to read, and of topics in each."""
 
 MANAGER_SETTING = "loadManagerClassName"
 NESTED_USAGE = "systemResourceUsage"
 MADE_UP_TOPIC = "persistent://{}/conformance-{}"
-"""Name of a topic that does not exist; the cluster still says which bundle would contain it."""
+"""Name of a topic that does not exist; a cluster still reports the bundle for it."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ def report_manager(report: Any) -> str | None:
 
 
 class Reader:
-    """Reads a cluster with GET requests only."""
+    """Reader of a cluster that sends only GET requests."""
 
     def __init__(self, api: AdminApi, looker: ClusterObserver) -> None:
         self._api = api
@@ -121,8 +121,8 @@ class Reader:
         return tuple(cuts) if cuts else None
 
     def bundle(self, topic: str, brokers: Iterable[str]) -> str:
-        """Return the bundle range that contains a topic; each call sends the request to another
-        broker.
+        """Return the bundle range that contains a topic, by another broker than in the previous
+        call.
 
         Errors: `NoAnswer`.
         """

@@ -1,4 +1,4 @@
-"""Connects to `cluster:URL`, a user's own cluster, which is asked through its admin API."""
+"""Connection to `cluster:URL`, a user's own cluster, through its admin API."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ BATCH = 20
 
 
 class OperatedConnection(Connection):
-    """Reads the state of a cluster when created, and answers questions from this state."""
+    """Connection that reads a cluster's state when created, and answers questions from it."""
 
     def __init__(self, address: Address, name: str, profile: str) -> None:
         self.adapter = name

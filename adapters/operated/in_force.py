@@ -1,4 +1,4 @@
-"""Reads a running broker's settings from its admin API, under their documented names."""
+"""A running broker's settings, from its admin API, under their documented names."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from pulsar_conformance import specs
 OPTIONAL = re.compile(r"Optional\[(.*)\]")
 ABSENT = ("", "null", "Optional.empty")
 CORRECT_SPELLING = "Bandwidth"
-"""Correct spelling in the names of the settings for bandwidth weights from 4.0 on."""
+"""Correct spelling in the names of settings for bandwidth weights, used from 4.0 on."""
 
 EARLIER_SPELLING = "Bandwith"
-"""Spelling in the names of the same settings before 4.0."""
+"""Spelling in the names of these settings before 4.0."""
 
 PARSERS: Mapping[str, Callable[[str], Any]] = {
     "integer": int,
     "number": float,
     "boolean": {"true": True, "false": False}.__getitem__,
 }
-"""The function that parses values of each type; values of other types remain strings."""
+"""Functions that parse a setting's value, by its type; values of other types remain text."""
 
 
 def documented_settings(configuration: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the documented settings with their parsed values; omit values that cannot be parsed.
+    """Return the documented settings with their parsed values; omit those that cannot be parsed.
 
     The broker's other settings, which may include secrets, are ignored.
     """

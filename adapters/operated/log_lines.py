@@ -1,4 +1,4 @@
-"""Reads the lines of a broker's log: text or JSON, also within the JSON lines that Docker saves."""
+"""The lines of a broker's log: text or JSON, or either inside the JSON lines that Docker saves."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ CONTEXT = ("contextMap", "mdc", "context", "attributes")
 """Fields of a JSON log line that may contain the line's attributes as an object."""
 
 WRAPPED = "log"
-"""Field of a JSON object written by Docker that contains a log line, or a part of a long line."""
+"""Field of a JSON object from Docker with a log line, or with a part of a long line."""
 
 LARGEST_PART = 16 * 1024
-"""Number of bytes at which Docker divides a line into several JSON objects."""
+"""Number of bytes after which Docker divides a line into several JSON objects."""
 
 OBJECT = re.compile(r'\{\s*"')
 """Start of a JSON object."""
@@ -43,7 +43,7 @@ class LogLine(NamedTuple):
     attributes: Mapping[str, str]
     """The attributes of the message, and all fields of a JSON line."""
     times: tuple[str, ...] = ()
-    """The fields of a JSON line that may contain its time, in the order of preference."""
+    """The fields of a JSON line that may contain its time, the preferred one first."""
     saved_at: str = ""
     """The time at which Docker saved the line; empty if Docker did not save it."""
 
@@ -84,9 +84,9 @@ def _object_of(text: str) -> dict[str, Any]:
 
 
 def _written_in(line: str) -> dict[str, Any]:
-    """Return the JSON object in a log line, also if a container runtime has put text before it.
+    """Return the JSON object in a log line, even after text that a container runtime put before it.
 
-    Return an empty object if the line contains no JSON message.
+    Empty if the line contains no JSON message.
     """
     start = OBJECT.search(line)
     written = _object_of(line[start.start() :]) if start else {}

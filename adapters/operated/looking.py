@@ -1,4 +1,4 @@
-"""Observes a user's cluster by asking all its brokers at the same time."""
+"""Observation of a user's cluster by asking all its brokers at the same time."""
 
 from __future__ import annotations
 
@@ -25,12 +25,11 @@ UNLOADED_BUNDLES = "brk_lb_unload_bundle_total"
 """Name of the leader's metric for the number of bundles that it has shed."""
 
 UNLOADS_BY_REASON = "brk_lb_unload_broker_breakdown_total"
-"""Name of the metric by which the leader counts unloads by reason (extensible load manager only).
-"""
+"""Name of the metric with the leader's unloads by reason (extensible load manager only)."""
 
 GLOBAL = "global"
 READ_GROUPS_EVERY = 10
-"""Anti-affinity groups are read in one out of this number of observations.
+"""Number of observations of which one reads the anti-affinity groups.
 
 Reading them takes a request for each namespace.
 """
@@ -178,9 +177,7 @@ class ClusterObserver:
         return {name: frozenset(one.get("brokers") or ()) for name, one in reply.items()}
 
     def _count_shed(self, leader: str | None) -> float | None:
-        """Return how many bundles the leader has shed since its election, not counting manual
-        unloads.
-        """
+        """Return how many bundles the leader shed since its election, without manual unloads."""
         if leader is None:
             return None
         reply = self._api.get(f"{ADMIN}/broker-stats/metrics", self._api.url_of(leader))
@@ -219,9 +216,7 @@ class ClusterObserver:
     def _replaced_bundles(
         self, before: ObservedState, now: ObservedState
     ) -> dict[str, tuple[str, ...]]:
-        """Return the bundles that have been split since the observation `before`, each with its
-        parts.
-        """
+        """Return the bundles split since the observation `before`, each with its parts."""
         has = now.owner_by_bundle()
         missing = [bundle for bundle in before.owner_by_bundle() if bundle not in has]
         found = {}
@@ -242,7 +237,7 @@ class ClusterObserver:
     def _read_part(
         what: str, troubles: dict[str, str], read: Callable[[], Found | None]
     ) -> Found | None:
-        """Return the result of `read`; if it fails, record why in `troubles` and return None."""
+        """Return the result of `read`; if it fails, return None and record why in `troubles`."""
         try:
             return read()
         except NoAnswer as error:
@@ -258,5 +253,5 @@ def _sum_of_metric(samples: Iterable[Any], name: str) -> float:
 
 
 def _is_user_namespace(namespace: str) -> bool:
-    """True unless the namespace is for brokers' own use, as `pulsar/HOST:PORT` is."""
+    """True unless the namespace is for brokers' own use, such as `pulsar/HOST:PORT`."""
     return namespace.count("/") == 1 and ":" not in namespace

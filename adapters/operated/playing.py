@@ -1,4 +1,4 @@
-"""Plays stories on a user's own cluster, through the admin API alone."""
+"""Stories played on a user's own cluster through the admin API alone."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from pulsar_conformance.adapters.operated.cluster_state import ClusterState
 from pulsar_conformance.adapters.operated.tenant import StoryTenant
 
 UNREACHED_STATUSES = (0, *FORBIDDEN_STATUSES)
-"""HTTP statuses that say nothing about the request itself: 0 (no answer) and denied access."""
+"""HTTP statuses that say nothing about the request itself: no answer (0) and denied access."""
 
 
 class PlayedCluster:
@@ -44,7 +44,7 @@ class PlayedCluster:
 
     @property
     def metadata(self) -> PlayedCluster:
-        """The object that returns the bundles of namespaces: the cluster itself."""
+        """The object that returns the bundles of namespaces: this object itself."""
         return self
 
     def bind_broker(self, name: str) -> None:
@@ -92,7 +92,8 @@ class PlayedCluster:
         return f"{namespace_of_topic(topic)}/{part}"
 
     def owner_of(self, topic: str) -> str:
-        """Return the broker that serves a topic; if no broker does, the lookup assigns a broker.
+        """Return the broker that serves a topic; if none does, the lookup makes the cluster choose
+        one.
 
         Errors: `NoAnswer`, `ConditionTimeout`.
         """
@@ -114,7 +115,7 @@ class PlayedCluster:
         return next((name for name, broker in self.brokers.items() if broker == leads), None)
 
     def at_every_broker(self, path: str, accepts: Any) -> Callable[[], bool]:
-        """Return a function that asks every broker; it returns true if `accepts` is true for all
+        """Return a function that asks every broker, and is true if `accepts` is true for all
         answers.
         """
         bases = [self._api.url_of(broker) for broker in self.brokers.values()]
@@ -122,7 +123,7 @@ class PlayedCluster:
 
 
 class PlayedStory(StoryPlayer):
-    """Plays a story on a user's cluster by admin requests alone."""
+    """Player of a story on a user's cluster, by admin requests alone."""
 
     EVENTS = StoryPlayer.EVENTS | {"broker_up"}
 
@@ -193,9 +194,7 @@ class PlayedStory(StoryPlayer):
             )
 
     def look_up_owner(self, topic: str, step: ObservedStep) -> None:  # noqa: ARG002  the deciding broker is unknown
-        """Record a topic's owner; if its bundle has no owner, a lookup makes the cluster choose a
-        broker.
-        """
+        """Record a topic's owner; if its bundle has none, a lookup makes the cluster choose one."""
         if not self.looked_up_bundle_exists(topic):
             self.bundle[topic] = self._cluster.bundle_of(topic)
         bundle = self.bundle[topic]
@@ -220,7 +219,7 @@ class PlayedStory(StoryPlayer):
 
     @staticmethod
     def _granted(ask: Callable[[], None]) -> None:
-        """Call `ask`, which sends a change. Errors: `EventDeclined` if the change is rejected."""
+        """Send a change by calling `ask`. Errors: `EventDeclined` if the change is rejected."""
         try:
             ask()
         except NoAnswer as error:

@@ -23,7 +23,7 @@ UNASKED_REMARK = (
 def remark_lines(
     state: ClusterState, defaults: Mapping[str, Any], *, changes: bool
 ) -> Iterator[str]:
-    """Yield remarks about a cluster, one per line; the most general remark comes first."""
+    """Yield remarks about a cluster, one per line, the most general one first."""
     sight, name = state.sight, state.cluster
     bundles = len({bundle for held in sight.owners.values() for bundle in held})
     leads = f"{sight.leader} leads" if sight.leader else "no leader is known"
@@ -52,7 +52,7 @@ def remark_lines(
 def _distribution_lines(state: ClusterState) -> Iterator[str]:
     """Yield a line about failure domains, and a line for each anti-affinity group.
 
-    A group's line says how many brokers serve the group, and how many of these each domain has.
+    A group's line gives the number of brokers that serve the group: in all, and in each domain.
     """
     sight = state.sight
     domain_of = {broker: name for name, held in sight.domains.items() for broker in held}

@@ -1,4 +1,4 @@
-"""Plays stories on a user's own cluster, and generates stories that the cluster can play."""
+"""Stories on a user's own cluster: generating those that it can play, and playing them."""
 
 from __future__ import annotations
 
@@ -96,10 +96,7 @@ def play_story(api: AdminApi, state: ClusterState, case: Mapping[str, Any]) -> J
 def why_unplayable(
     api: AdminApi, state: ClusterState, case: Mapping[str, Any]
 ) -> tuple[str | None, dict[str, str]]:
-    """Return the reason why a story cannot be played, and the settings to change before the story.
-
-    The reason is None if the story can be played.
-    """
+    """Return why a story cannot be played (None if it can), and the settings to change first."""
     why = next(filter(None, _reasons_not_to_play(state, case)), None)
     if why:
         return why, {}
@@ -124,7 +121,7 @@ def _events(case: Mapping[str, Any]) -> list[tuple[str, Any]]:
 
 
 def _needs_idle_brokers(case: Mapping[str, Any]) -> bool:
-    """True for stories about groups or domains, whose rules hold only if no broker is
+    """True for stories about groups or domains, whose rules presuppose that no broker is
     overloaded.
     """
     return any(kind in ("domain", "group") for kind, _ in _events(case))
@@ -168,8 +165,9 @@ def _is_in_force(state: ClusterState, name: str, value: Any) -> bool:
 
 
 def _load_problem(api: AdminApi, state: ClusterState) -> str | None:
-    """Return why brokers' load may influence placement; None if no broker is busy. Errors:
-    `NoAnswer`.
+    """Return why brokers' load may influence placement; None if no broker is busy.
+
+    Errors: `NoAnswer`.
     """
     for broker in sorted(state.sight.owners):
         try:
@@ -242,8 +240,8 @@ def _group_member_events(space: str, group: str) -> list[JSON]:
 
 
 def _group_events(brokers: int) -> list[JSON]:
-    """Return events in which one anti-affinity group gets a namespace for each broker, and the
-    first of these namespaces then leaves the group.
+    """Return events that give an anti-affinity group a namespace per broker, and remove the first
+    again.
     """
     alike = [
         event
@@ -260,9 +258,7 @@ def _group_events(brokers: int) -> list[JSON]:
 
 
 def _domain_events(brokers: list[str]) -> list[JSON]:
-    """Return events that create two failure domains, remove both, create them again, and let them
-    overlap.
-    """
+    """Return events that create, remove and recreate two domains, then make them overlap."""
     north, south = brokers[: len(brokers) // 2], brokers[len(brokers) // 2 :]
     homes = [
         {"domain": {"name": "north", "brokers": north}},

@@ -22,13 +22,12 @@ from pulsar_conformance.adapters.operated.cluster_state import ClusterState
 TENANT_PREFIX = "conformance-"
 TENANT_NAME = re.compile(rf"{TENANT_PREFIX}[0-9a-f]{{8}}")
 NAMESPACE_CHARACTERS = re.compile(r"[-=:.\w]+")
-"""Pattern of the characters that a namespace's name may contain."""
+"""Pattern of the characters that are allowed in a namespace's name."""
 
 WAS_DYNAMIC, WAS_NOT_DYNAMIC = "was:", "unset:"
 """Prefixes of namespaces whose names record a setting's former value.
 
-`was:` precedes a dynamic value. `unset:` precedes a value that was in effect while the setting had
-no dynamic value.
+`was:` precedes a dynamic value. `unset:` precedes a value that was in effect without a dynamic one.
 """
 
 NOT_FOUND_STATUS = 404
@@ -37,7 +36,7 @@ ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 WHY_MAIN_THREAD = "only that thread can delay signals until every change is undone"
 SECONDS = 20.0
-"""Maximum seconds to wait until something is removed, or until a change reaches every broker."""
+"""Maximum time in seconds until something is removed, or until a change reaches every broker."""
 
 
 class ChangesLeftBehind(Exception):
@@ -45,9 +44,7 @@ class ChangesLeftBehind(Exception):
 
 
 class NotTheMainThread(Exception):
-    """Raised before a change to a cluster outside the main thread, since only that thread gets
-    signals.
-    """
+    """Raised before a change to a cluster outside the main thread, which alone gets signals."""
 
 
 class CannotUndo(Exception):
@@ -55,7 +52,7 @@ class CannotUndo(Exception):
 
 
 class StoryTenant:
-    """A tenant with a random name; it records all changes, and undoes the latest change first."""
+    """A tenant with a random name; it records all changes, to undo them in reverse order."""
 
     def __init__(self, api: AdminApi, state: ClusterState) -> None:
         self.name = f"{TENANT_PREFIX}{token_hex(4)}"
@@ -107,7 +104,7 @@ class StoryTenant:
         self._set_everywhere(name, value)
 
     def undo(self) -> None:
-        """Undo all changes, even if some of them raise errors; signals are deferred meanwhile.
+        """Undo all changes, even if undoing some raises errors; signals are deferred meanwhile.
 
         Errors: `ChangesLeftBehind`.
         """
@@ -150,7 +147,7 @@ class StoryTenant:
         self.wait_until(emptied, f"{space} is deleted")
 
     def _try_to_delete(self, path: str) -> bool:
-        """Request the deletion of an object; return True if the object no longer exists.
+        """Request the deletion of an object; return True if it no longer exists.
 
         Errors: `NoAnswer` if a retry is pointless.
         """

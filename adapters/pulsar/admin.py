@@ -1,4 +1,4 @@
-"""Calls Pulsar's class for admin requests about namespaces, without web server or access checks."""
+"""Requests to Pulsar's own class for namespaces, without web server or access checks."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ GUARDS = (
     "validateClusterForTenant",
     "validateClusterForTenantAsync",
 )
-"""Checks of authorization and of clusters; stubs replace them and allow everything."""
+"""Checks of authorization and of clusters; they are replaced by stubs that allow everything."""
 
 
 class Admin:
@@ -111,7 +111,7 @@ def _guard_stubs() -> Mapping[str, Any]:
 
 
 def wait_for(outcome: Java) -> None:
-    """Wait for a future. Errors: `Unanswered` if nothing can ever complete the future."""
+    """Wait for a future. Errors: `Unanswered` if nothing can ever complete it."""
     if outcome is None:
         return
     if not outcome.isDone():
@@ -141,7 +141,7 @@ def _is_wrapper(error: Java) -> bool:
 
 
 def _is_refusal(error: Java) -> bool:
-    """True if an error blames the request: an HTTP status below 500, or an illegal argument."""
+    """True if an error is due to the request: an HTTP status below 500, or an illegal argument."""
     kind = error.getClass()
     while kind is not None:
         name = str(kind.getSimpleName())

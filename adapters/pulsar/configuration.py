@@ -1,4 +1,4 @@
-"""Builds configurations from a case's settings, with the release's own configuration loader."""
+"""Configurations from a case's settings, built by the release's own configuration loader."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MAX_OF_TYPE = {
     "long": 2**63 - 1,
     "java.lang.Long": 2**63 - 1,
 }
-"""Largest value of each Java type of whole numbers."""
+"""Largest value of each Java integer type."""
 
 
 class Inexpressible(Exception):
@@ -40,7 +40,7 @@ def resource_weight(configuration: Java, resource: str) -> float:
 
 
 class Configurations:
-    """Builds configurations from a case's settings and defaults."""
+    """Builder of configurations from a case's settings and defaults."""
 
     def __init__(self, defaults: Mapping[str, Any]) -> None:
         self._defaults = dict(defaults)
@@ -49,8 +49,7 @@ class Configurations:
         self._types: dict[str, str | None] = {}
 
     def of(self, settings: Mapping[str, Any]) -> Java:
-        """Return a `ServiceConfiguration`; unknown settings are ignored, as the release ignores
-        them.
+        """Return a `ServiceConfiguration`; unknown settings are ignored, as the release does.
 
         Errors: `Inexpressible` for a value that the release's field cannot hold.
         """

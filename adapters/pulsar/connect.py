@@ -1,4 +1,4 @@
-"""Connects to `pulsar:VERSION` and `pulsar:PATH`: a release's own classes, in a child process."""
+"""Connection to `pulsar:VERSION` or `pulsar:PATH`: a release's own classes in a child process."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ OBJECT = "pulsar_conformance.adapters.pulsar.host:ReleasedHost"
 STUB_ARTIFACT = "org.mockito:mockito-core:3.12.4"
 """Maven artifact of the library that builds stubs.
 
-Later versions of it look for the Java method that called them, but the suite calls from Python.
+Later versions look for the Java method that called them, but the suite calls from Python.
 """
 
 UNHURRIED_LIMITS = Limits(start=180.0, base=120.0, per_case=0.5)
-"""Default time limits in seconds, long enough for a busy machine and for slow first cases.
+"""Default time limits in seconds, sufficient for a busy machine and slow first cases.
 
 Usually, a release starts in two or three seconds and answers a case in milliseconds.
 """
@@ -82,8 +82,8 @@ def connect_pulsar(
 class ReleasedConnection(HostedConnection):
     """A child process with one release.
 
-    A release that was not examined is compared with the examined releases. `others` are the names
-    of parts that come from other releases.
+    A release that was not examined is compared with the examined ones. `others` are the names of
+    parts that come from other releases.
     """
 
     def __init__(
@@ -172,7 +172,7 @@ def check_release(text: str) -> None:
 
 
 def _versions_text() -> str:
-    """Return text on which versions can be downloaded; old versions must have been examined."""
+    """Return text on which versions can be downloaded; old ones must have been examined."""
     known = list(versions.releases())
     older = [one for one in known if versions.version_key(one)[0] < versions.OLDEST]
     later = [one for one in known if one not in older]
@@ -210,7 +210,7 @@ def downloaded_stub_jars() -> Path:
 
 
 def _downloaded(shelf_name: str, what: str, fill: Callable[[Path], None]) -> Path:
-    """Return a folder of jars in the cache; `fill` downloads them if they are incomplete.
+    """Return a folder of jars in the cache; `fill` downloads them if some are missing.
 
     `what` names the jars in messages.
     """

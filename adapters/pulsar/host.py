@@ -28,12 +28,12 @@ ADAPTER_FAILED = "the adapter failed, not Pulsar, at "
 BATCH = 200
 """Number of cases in a batch.
 
-A batch takes some seconds, so that even slow machines stay within the time limit.
+A batch takes some seconds, so even slow machines stay within the time limit.
 """
 
 
 class ReleasedHost:
-    """Answers for one release, which the options in the command line describe."""
+    """Answers of one release, which the options in the command line describe."""
 
     def __init__(
         self,
@@ -85,7 +85,7 @@ class ReleasedHost:
     def hello(self, profile: str, readings: Mapping[str, str]) -> dict[str, Any]:  # noqa: ARG002  see above
         """Return the reply to `hello`, including operations and neutralized settings.
 
-        The reply declares no readings, since the options of a run choose the readings to judge by.
+        The reply declares no readings, since a run's options choose the readings to judge by.
         """
         release = self._release
         plugin = release.shedder or release.placer
@@ -132,8 +132,8 @@ class ReleasedHost:
 
 
 def _missing_classes(error: jpype.JException) -> CannotLoad | None:
-    """Return the error to raise if the cause of the exception is a class that cannot be loaded,
-    else None.
+    """Return the error to raise if the exception is due to a class that cannot be loaded, else
+    None.
     """
     while error is not None:
         missing = jvm.missing_classes(error)
@@ -151,7 +151,9 @@ def _roles_of_class(strategy: str | None, release: Release) -> dict[str, str]:
 
 
 def describe_exception(error: jpype.JException, plugged: frozenset[str]) -> str:
-    """Describe a Java exception, with the innermost stack frames of the plug-in and of Pulsar."""
+    """Return text on a Java exception, with the innermost stack frames of the plug-in and of
+    Pulsar.
+    """
     frames = error.getStackTrace()
     own = next(
         (str(one) for one in frames if _outermost_class(one.getClassName()) in plugged), None

@@ -1,4 +1,4 @@
-"""Runs a Java virtual machine with one release's classes; a process can start only one."""
+"""A Java virtual machine with one release's classes; a process can start only one."""
 
 from __future__ import annotations
 
@@ -100,12 +100,13 @@ MISMATCH_ERROR = re.compile(
 """Pattern of the error for a class that was compiled against another version of a loaded class."""
 
 NEWER_CLASS_ERROR = re.compile(r"UnsupportedClassVersionError.*?\(class file version (\d+)")
-"""Pattern of the error for a class that was compiled for a newer Java; its group is the version of
-the class file.
+"""Pattern of the error for a class compiled for a newer Java.
+
+Its group is the version of the class file.
 """
 
 CLASS_FILE_OFFSET = 44
-"""Difference between the version of a class file and the version of Java that the file needs."""
+"""Version of a class file, less the version of Java that the file needs."""
 
 JARS_ADVICE = "check that all jars are present and complete"
 """Advice to the user if a class is missing."""
@@ -153,16 +154,17 @@ def load_problem_text(name: str, text: str, version: str) -> str:
 
 
 WRONG_NAME = re.compile(r"\(wrong name: ([^\s()]+)\)")
-"""Pattern of the error for a file with a differently named class; its group is that name."""
+"""Pattern of the error for a file with a class of another name; its group is that name."""
 
 MISSING_CLASS_ERROR = re.compile(r"(?:[\w.]+\.)?(NoClassDefFoundError): ([^\s()]+)")
-"""Pattern of the error for a class whose superclass or interface is missing; its groups are the
-error and the missing class.
+"""Pattern of the error for a class whose superclass or interface is missing.
+
+Its groups are the error and the missing class.
 """
 
 
 def field(of: Java, name: str) -> Java:
-    """Return a field of a class or of its superclasses, even if private; None if there is no such
+    """Return a field of a class or of its superclasses, even a private one; None without such a
     field.
     """
     return _field(_class(of), name)
@@ -185,7 +187,7 @@ def _field(kind: type[Any], name: str) -> Java:
 
 
 def methods(of: Java, name: str) -> Sequence[Java]:
-    """Return the methods with this name of a class or its superclasses, even if private.
+    """Return the methods with this name of a class or its superclasses, even private ones.
 
     Methods with fewer parameters come first; the JVM itself returns them in no particular order.
     """

@@ -1,4 +1,4 @@
-"""Parses load data from Pulsar's JSON, by the release's own classes."""
+"""Load data, parsed from Pulsar's JSON by the release's own classes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pulsar_conformance.adapters.pulsar.jvm import Java, class_exists, java_clas
 STATISTICS = "org.apache.pulsar.policies.data.loadbalancer.NamespaceBundleStats"
 LOCAL = "org.apache.pulsar.policies.data.loadbalancer.LocalBrokerData"
 PACKAGES = ("org.apache.pulsar.policies.data.loadbalancer", "org.apache.pulsar.broker")
-"""Packages of BrokerData and BundleData; the second contains them in releases before 2.10."""
+"""Packages of BrokerData and BundleData; the second one is used before 2.10."""
 
 MANAGER = "org.apache.pulsar.broker.loadbalance.impl.ModularLoadManagerImpl"
 
@@ -22,10 +22,10 @@ RATES = ("msgRateIn", "msgRateOut", "msgThroughputIn", "msgThroughputOut")
 STATS = (*RATES, "topics", "producerCount", "consumerCount", "cacheSize")
 UNUSED_RESOURCE = {"usage": 0.0, "limit": 100.0}
 WINDOWS = {"shortTermData": 10, "longTermData": 1000}
-"""The maximum number of samples in the short-term average and in the long-term average."""
+"""Maximum numbers of samples in the short-term and in the long-term average."""
 
 PORT = ":8080"
-"""Port that is appended to a broker's name in a case if the name has no port.
+"""Port that is added to a broker's name in a case if the name has none.
 
 Pulsar identifies brokers by host and port; cases may name them in any way.
 """
@@ -35,7 +35,7 @@ Json = Mapping[str, Any]
 
 NAME_WITH_PORT = re.compile(r".+:[0-9]+")
 _ported: set[str] = set()
-"""The brokers whose names in a case contain a port already."""
+"""The brokers whose names in a case already contain a port."""
 
 
 def broker_id(name: str) -> str:
@@ -90,9 +90,9 @@ class LoadParser:
         samples.
 
         With `assigned`, owned bundles without samples get the load that the leader assumes for
-        them; without `assigned`, they have no data. With `whole`, brokers also get the data of a
-        running broker that a strategy may read: the statistics of their bundles, the number of
-        bundles, and sums.
+        them; otherwise, they have no data. With `whole`, brokers also get the data that a strategy
+        may read of a running broker: the statistics of their bundles, the number of bundles, and
+        sums.
         """
         known = {name: self._averages(data) for name, data in bundles.items()}
         written = {
@@ -139,7 +139,7 @@ class LoadParser:
         return self._read(samples, self._samples_type)
 
     def _completed_report(self, report: Json, known: Mapping[str, Json]) -> Json:
-        """Return a broker's report, completed with statistics and the number of its bundles.
+        """Return a broker's report, with statistics and the number of its bundles added.
 
         If the case omits a bundle's statistics, the bundle gets the rates of its short-term
         average, and one topic.

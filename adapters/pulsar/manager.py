@@ -1,4 +1,4 @@
-"""Runs the release's own ModularLoadManagerImpl, surrounded by stubs."""
+"""The release's own ModularLoadManagerImpl, surrounded by stubs."""
 
 from __future__ import annotations
 
@@ -13,9 +13,7 @@ from pulsar_conformance.adapters.pulsar.loads import LOCAL, MANAGER
 from pulsar_conformance.adapters.pulsar.service import Service
 
 CHILDREN = "org.apache.pulsar.zookeeper.ZooKeeperChildrenCache"
-"""Class from which the manager of 2.4 gets the active brokers; later managers use a lock
-manager.
-"""
+"""Class from which 2.4's manager gets the active brokers; later ones use a lock manager."""
 
 
 class Manager:
@@ -39,7 +37,7 @@ class Manager:
         return shedding_strategy(self.java)
 
     def wrap_strategy(self, wrap: Callable[[Java], Java]) -> None:
-        """Replace the strategy by the result of `wrap(strategy)`, an object of the same type."""
+        """Replace the strategy by `wrap(strategy)`, an object of the same type."""
         wrapped = wrap(self.strategy)
         alone = field(self.java, "loadSheddingStrategy")
         if alone is not None:
@@ -79,7 +77,7 @@ def _pipeline(manager: Java) -> Java:
 
 
 def end_threads(manager: Java) -> None:
-    """Stop the threads of a load manager, and of the load manager inside it if it is a wrapper."""
+    """Stop the threads of a load manager and, if it is a wrapper, of the load manager inside."""
     for name in ("executors", "scheduler"):
         threads = field(manager, name)
         if threads is not None and threads.get(manager) is not None:

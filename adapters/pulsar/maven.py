@@ -1,4 +1,4 @@
-"""Downloads jars with the Maven that is installed on this machine."""
+"""Downloads of jars with the Maven that is installed on this machine."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PROGRESS_SECONDS = 5.0
 """Seconds between two messages about progress."""
 
 MAX_SECONDS = 15 * 60.0
-"""Time limit in seconds for one run of Maven; even on slow lines, downloads are faster."""
+"""Time limit of a Maven run in seconds; even slow downloads need less."""
 
 CHUNK = 1 << 16
 
@@ -78,10 +78,9 @@ def release_title(version: str) -> str:
 
 
 def fetch_release(version: str, pins: Sequence[str], near: str, library: Path) -> None:
-    """Download a release's jars to a folder.
+    """Download a release's jars to a folder. Errors: `CannotFetch`.
 
-    If parts in `REPLACEABLE` are missing, the same parts of the release `near` are downloaded.
-    Errors: `CannotFetch`.
+    Parts in `REPLACEABLE` that are missing are downloaded in the version of the release `near`.
     """
     taken = list(pins)
     while True:
@@ -97,9 +96,7 @@ def fetch_release(version: str, pins: Sequence[str], near: str, library: Path) -
 
 
 def replaced_parts(version: str, library: Path) -> list[str]:
-    """Return the names and versions of the parts in a release's folder that come from another
-    release.
-    """
+    """Return the names and versions of parts in a release's folder that are from other releases."""
     part = re.compile(rf"{re.escape(PULSAR)}\.(({'|'.join(REPLACEABLE)})[a-z-]*?)-(\d.*)\.jar")
     found = (part.fullmatch(jar.name) for jar in sorted(library.glob(f"{PULSAR}.*.jar")))
     return [f"{one[1]} {one[3]}" for one in found if one and not one[3].startswith(version)]
@@ -116,7 +113,7 @@ REPLACEABLE = (
     "pulsar-transaction",
     "pulsar-websocket",
 )
-"""Prefixes of a broker's artifacts that have no influence on load balancing."""
+"""Prefixes of a broker's artifacts without influence on load balancing."""
 
 
 def fetch_artifacts(what: str, pom: str, library: Path) -> None:
@@ -168,7 +165,7 @@ def _run(what: str, words: Sequence[str]) -> list[str]:
 
 
 def _output_within(seconds: float, process: subprocess.Popen[bytes], what: str) -> list[str]:
-    """Return the lines of Maven's output; report progress also while it prints nothing.
+    """Return the lines of Maven's output; report progress even while Maven prints nothing.
 
     Errors: `CannotFetch` if the output does not end in time.
     """
@@ -211,7 +208,7 @@ NETWORK = re.compile(
 
 
 def _interpret_failure(what: str, said: Sequence[str]) -> CannotFetch:
-    """Return an error that explains Maven's messages."""
+    """Return an error with an explanation of Maven's messages."""
     text = "\n".join(line for line in said if "ERROR" in line or "FATAL" in line)
     tail = _last_lines(said)
     unreached, absent = UNREACHED.search(text), ABSENT.search(text)

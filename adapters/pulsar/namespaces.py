@@ -1,4 +1,4 @@
-"""Creates namespaces and their bundles by the release's own factory."""
+"""Namespaces and their bundles, created by the release's own factory."""
 
 from __future__ import annotations
 
@@ -38,9 +38,7 @@ def bundles_request(count: int) -> Java:
 
 
 def divide(factory: Java, namespace: str, ranges: Iterable[str]) -> None:
-    """Register a namespace in the factory with these bundles, and with bundles that fill the
-    gaps.
-    """
+    """Register a namespace in the factory with these bundles, and bundles that fill the gaps."""
     cuts = {FIRST, LAST, *(end for one in ranges for end in one.split("_"))}
     name = namespace_name(namespace)
     bundles = namespace_bundles(factory, name, sorted(cuts))
@@ -48,5 +46,5 @@ def divide(factory: Java, namespace: str, ranges: Iterable[str]) -> None:
 
 
 def range_of(bundle: Java) -> str:
-    """Return the range that is part of a `NamespaceBundle`'s name."""
+    """Return the range in the name of a `NamespaceBundle`."""
     return str(bundle.getBundleRange())

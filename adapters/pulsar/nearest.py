@@ -1,4 +1,4 @@
-"""Finds the examined release whose answers agree best with those of an unexamined release.
+"""The examined release whose answers agree best with those of an unexamined one.
 
 `telling.json` contains the cases and defaults in which examined releases differ, with each
 release's answer. Reasons for refusals and failures are not compared.
@@ -27,12 +27,10 @@ Ask = Callable[[str, JSON], JSON]
 
 @dataclass(frozen=True)
 class DistinguishingPoint:
-    """A case, or the default of a setting, for which the answers of releases differ.
+    """A case, or the default of a setting, for which releases have different answers.
 
-    Attributes:
-        what: short description of the question.
-        found: the answer of the release under examination.
-        known: the answer of each examined release.
+    Attributes: `what` is a short description of the question, `found` the answer of the release
+    under examination, and `known` the answer of each examined release.
     """
 
     what: str
@@ -54,7 +52,7 @@ def comparable_part(answer: JSON) -> JSON:
 
 
 def distinguishing_points(ask: Ask) -> Iterator[DistinguishingPoint]:
-    """Yield a release's answers to the cases and defaults in which the examined releases differ."""
+    """Yield a release's answers to the cases and defaults in which examined releases differ."""
     for one in distinguishing_answers()["cases"]:
         found = comparable_part(ask(one["operation"], one["case"]))
         yield DistinguishingPoint(f"{one['operation']}, {one['shows']}", found, one["answers"])
@@ -64,9 +62,9 @@ def distinguishing_points(ask: Ask) -> Iterator[DistinguishingPoint]:
 
 
 def most_similar_release(version: str, found: list[DistinguishingPoint]) -> str:
-    """Return the examined release that gives the same answer to most of the questions.
+    """Return the examined release with the same answers to the most questions.
 
-    If several releases do, return the release with the closest version.
+    If there are several, return the one with the closest version.
     """
     wanted = version_key(version)
 

@@ -1,4 +1,4 @@
-"""Checks what a user adds to a release: settings, and a strategy class."""
+"""Checks of a user's additions to a release: settings, and a strategy class."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ STRATEGY_KINDS = {
 
 
 def roles_of_strategy(asked: str, configurations: Configurations, version: str) -> dict[str, str]:
-    """Return the full name of a strategy class for each of its roles: `shedder`, `placer` or both.
+    """Return the full name of a strategy class by its roles: `shedder`, `placer` or both.
 
     For the release's own classes, the short name is enough. Errors: `CannotLoad`.
     """
@@ -57,7 +57,8 @@ def roles_of_strategy(asked: str, configurations: Configurations, version: str) 
 def check_settings(given: Mapping[str, str], release: Release, *, plugged: bool) -> None:
     """Check that the release has these settings. Errors: `CannotLoad`.
 
-    If a user's class is `plugged` in, it may read settings that Pulsar does not know.
+    If a user's class is `plugged` in, settings that Pulsar does not know are allowed, since the
+    class may read them.
     """
     configurations = release.configurations
     for name in given:

@@ -1,4 +1,4 @@
-"""One release as its operations use it: configuration, load data and plug-in."""
+"""One release, for its operations: configuration, load data and plug-in."""
 
 from __future__ import annotations
 
@@ -73,7 +73,5 @@ class Release:
 
     @cached_property
     def turns(self) -> NextAnswers:
-        """The object that returns equally good choices in turn, instead of the release's random
-        choice.
-        """
+        """The object that replaces the release's random choice by equally good choices in turn."""
         return NextAnswers()

@@ -1,4 +1,4 @@
-"""The cache of downloaded jars, with a folder for each release."""
+"""The cache of downloaded jars, with a folder per release."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Damaged(Exception):
 
 
 class CachedJars:
-    """The jars of one release in the cache; either all of them are there, or none."""
+    """The jars of one release in the cache: either all of them or none."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -41,7 +41,7 @@ class CachedJars:
     def check(self) -> bool:
         """True if the jars are complete and intact; False if there are none. Errors: `Damaged`.
 
-        The content of a jar is compared only if the file was modified since the download.
+        The content of a jar is compared only if its file was modified since the download.
         """
         manifest = self.folder / MANIFEST
         if not manifest.exists():
@@ -70,7 +70,7 @@ class CachedJars:
     def fill(self, fetch: Callable[[Path], None]) -> None:
         """Replace the content by the files that `fetch` writes to a folder, in one atomic step.
 
-        Call this only while the folder is `locked`, because the files of killed processes are
+        Call this only while the folder is `locked`, since files left by killed processes are
         removed, too.
         """
         partial = self.folder.with_name(f".{self.name}.{os.getpid()}.partial")
@@ -96,8 +96,8 @@ class CachedJars:
     def locked(self, what: str) -> Iterator[None]:
         """Lock the folder against other downloads of `what`, such as "Pulsar 3.0.7".
 
-        If the wait for the lock is long, a note on standard error says so. Errors: `OSError` if the
-        folder is not writable.
+        A note on standard error reports a long wait for the lock. Errors: `OSError` if the folder
+        is not writable.
         """
         self.folder.parent.mkdir(parents=True, exist_ok=True)
         # Opened for appending, since the file contains the process ID of the process that holds it.
@@ -123,7 +123,7 @@ def _wait_for(lock: TextIO, what: str) -> None:
 
 
 def _tell_holder(lock: TextIO, what: str) -> None:
-    """Print a note about another process's download; this process shows its own progress."""
+    """Print a note about another process's download, whose progress that process prints."""
     lock.seek(0)
     holder = lock.read().strip()
     if holder == str(os.getpid()):

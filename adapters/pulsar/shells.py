@@ -1,8 +1,8 @@
 """Stubs: objects of a release's own types that surround the tested class.
 
-A stub answers a call by the name of the method. Without a reply for that name, it returns something
-empty: no policy, no stored data, a completed future. `STANDINS` lists all stubs, each with the
-reason why it is allowed.
+A stub replies to a call by the method's name. For other names, it returns something empty: no
+policy, no stored data, a completed future. `STANDINS` lists all stubs, each with the reason why it
+is allowed.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import jpype
 from pulsar_conformance.adapters.pulsar.jvm import Java, field, java_class, java_list
 
 Replies = Mapping[str, Any]
-"""Replies to calls, by method or Type.method: values, or functions of a call's arguments."""
+"""Replies to calls: values, or functions of a call's arguments, by method or Type.method."""
 
 Reply = Callable[[Java], Java]
 """Function that returns the value of a call."""
@@ -56,7 +56,7 @@ STANDINS: Mapping[str, str] = {
 
 
 class StubBuilder:
-    """Builds the stubs for one case; all of them give the same replies."""
+    """Builder of the stubs for one case, all of which give the same replies."""
 
     def __init__(self, replies: Replies) -> None:
         self._mockito = java_class("org.mockito.Mockito")
@@ -66,16 +66,14 @@ class StubBuilder:
         _IN_USE.append(self)
 
     def stub_of(self, type_name: str) -> Java:
-        """Return the stub of a type; the same object every time."""
+        """Return the stub of a type: the same object every time."""
         if type_name not in self._made:
             settings = self._mockito.withSettings().stubOnly().defaultAnswer(self._answer)
             self._made[type_name] = self._mockito.mock(java_class(type_name), settings)
         return self._made[type_name]
 
     def partial_stub(self, type_name: str, *arguments: Java) -> Java:
-        """Return a real object, constructed normally; only methods that have a reply are
-        stubbed.
-        """
+        """Return a real, normally constructed object; only methods with a reply are stubbed."""
         settings = self._mockito.withSettings().stubOnly().useConstructor(*arguments)
         return self._with_replies(type_name, settings)
 
@@ -96,8 +94,8 @@ class StubBuilder:
         self._answer.forget()
 
     def _with_replies(self, type_name: str, settings: Java) -> Java:
-        """Return an object of a type. Its methods that have a reply return the reply; all other
-        methods run normally.
+        """Return an object of a type whose methods with a reply are stubbed; all others run
+        normally.
         """
         settings = settings.defaultAnswer(self._mockito.CALLS_REAL_METHODS)
         java = self._mockito.mock(java_class(type_name), settings)
@@ -132,15 +130,16 @@ _IN_USE: list[StubBuilder] = []
 
 
 def release_stubs() -> None:
-    """Release a case's stubs; otherwise, Java objects and Python objects keep each other alive."""
+    """Release a case's stubs; otherwise, Java and Python objects would keep each other alive."""
     while _IN_USE:
         _IN_USE.pop().forget()
     UNREPLIED.clear()
 
 
 UNREPLIED: set[str] = set()
-"""Methods, as Type.method, that were called without a reply and returned null since the last
-`release_stubs`.
+"""Methods, as Type.method, that were called without a reply and returned null.
+
+It covers the calls since the last `release_stubs`.
 """
 
 NULL_RETURNED_BY = re.compile(r'because the return value of "([\w.$]+\.)?(\w+\.\w+)\(')
@@ -151,7 +150,7 @@ def stub_error(error: Java) -> str | None:
     """Return the reason if a stub caused an exception; None if the release caused it.
 
     Stubs cause exceptions of Mockito, Python exceptions that Java passed on, and exceptions due to
-    a null that was returned by a method without a reply.
+    a null from a method without a reply.
     """
     while error is not None:
         text = str(error.toString())
@@ -201,7 +200,7 @@ def java_optional(value: Java) -> Java:
 
 @cache
 def _methods_with_reply(type_name: str, names: frozenset[str]) -> Sequence[Java]:
-    """Return the methods of a type or of its superclasses whose names are in `names`.
+    """Return the methods of a type or its superclasses whose names are in `names`.
 
     `names` contains the names of all methods for which a reply is defined.
     """
@@ -254,7 +253,7 @@ class _Always:
 
 
 CALLS_BEFORE_MOCKITO = 3
-"""Number of calls after which a constant reply is handed over to Mockito.
+"""Number of calls after which Mockito takes over a constant reply.
 
 The handover takes as long as this number of calls.
 """
@@ -269,8 +268,9 @@ def _names(method: Java) -> tuple[str, str]:
 
 @jpype.JImplements("org.mockito.stubbing.Answer", deferred=True)
 class _Answer:
-    """Answers each call of a stub with the reply registered for the method's name, or else with the
-    reply that `other` returns. Each method's reply is looked up once.
+    """Reply to each call of a stub: the one registered for the method's name, otherwise `other`'s.
+
+    Each method's reply is looked up once.
     """
 
     def __init__(self, replies: Replies, other: Callable[[Java], Reply]) -> None:

@@ -30,7 +30,7 @@ STRATEGY_SETTINGS: Mapping[str, str] = {
     SHEDDING: "loadBalancerLoadSheddingStrategy",
     PLACEMENT: "loadBalancerLoadPlacementStrategy",
 }
-"""The setting that names a class of each interface."""
+"""The setting that names a class, by the interface of the class."""
 
 COMPARED_SETTING = "loadBalancerPlacementStrategy"
 
@@ -38,10 +38,10 @@ EXTENSIBLE = f"{PACKAGE}extensions."
 """Package of the extensible manager's strategies."""
 
 TRANSFER = "TransferShedder"
-"""The only strategy of the extensible manager that can be asked."""
+"""The extensible manager's only strategy that can be asked."""
 
 MIN_SIMILARITY = 0.75
-"""Minimum similarity to a known name for a suggestion; it is high, as all names end in Shedder."""
+"""Minimum similarity to a known name for a suggestion; high, as all names end in Shedder."""
 
 
 class NoStrategy(Exception):
@@ -108,7 +108,7 @@ def extensible_strategy_text(name: str) -> str:
 
 
 def is_shedder_and_placer(name: str) -> bool:
-    """True if a class is both a shedding and a placement strategy, and so plans destinations."""
+    """True if a class is both a shedding and a placement strategy, and thus plans destinations."""
     return _implements(name, SHEDDING) and _implements(name, PLACEMENT)
 
 
@@ -183,8 +183,7 @@ def _load_class(name: str) -> Java:
 def created_placement_strategy(configuration: Java) -> Java:
     """Return the placement strategy that a release creates with these settings.
 
-    Since 5.0.1, releases replace a placement strategy that is incompatible with the shedding
-    strategy.
+    Since 5.0.1, a placement strategy that is incompatible with the shedding strategy is replaced.
     """
     paired = methods(java_class(f"{PACKAGE}impl.ModularLoadManagerImpl"), CREATE_PAIR_METHOD)
     if not paired:
@@ -198,7 +197,7 @@ CREATE_PAIR_METHOD = "createLoadBalanceStrategies"
 
 
 def chosen_broker(strategy: Java, among: Java, bundle: str, *rest: Java) -> Java:
-    """Return a placement strategy's choice; strategies since 5.0.1 are given the bundle's name."""
+    """Return a placement strategy's choice; strategies since 5.0.1 also get the bundle's name."""
     if methods(strategy, "selectBrokerForBundle"):
         return strategy.selectBrokerForBundle(among, bundle, *rest)
     return strategy.selectBroker(among, *rest)

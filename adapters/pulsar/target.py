@@ -1,4 +1,4 @@
-"""Parses the part of an adapter's name after `pulsar:`."""
+"""The part of an adapter's name after `pulsar:`."""
 
 from __future__ import annotations
 
@@ -24,12 +24,10 @@ class BadTarget(UserError):
 class Target:
     """A version of Pulsar, and what the user adds to it.
 
-    Attributes:
-        release: a version, or the jar folder of a distribution or build.
-        strategy: the user's own shedding or placement strategy class, or None.
-        class_path: the jars and folders that contain the class.
-        played: the documented strategy whose rules the class claims to follow, or None.
-        settings: the user's own broker.conf settings.
+    `release` is a version, or the jar folder of a distribution or build. `strategy` is the user's
+    own shedding or placement strategy class, or None. `class_path` are the jars and folders that
+    contain this class. `played` is the documented strategy whose rules it claims to follow, or
+    None. `settings` are the user's own broker.conf settings.
     """
 
     release: str

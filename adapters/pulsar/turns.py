@@ -1,4 +1,4 @@
-"""Replaces a release's random choice: the possible choices are returned in turn."""
+"""A replacement for a release's random choice: the possible choices in turn."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import Any
 from pulsar_conformance.reference.choosing import index_for_question
 
 MIN_DRAWS, DRAWS_PER_ANSWER = 60, 25
-"""A random chooser is called at least 60 times, and at least 25 × (n + 1) times.
+"""Minimum numbers of calls of a random chooser: 60, and 25 × (n + 1).
 
-Here, n is the number of different answers so far. If the chooser is uniform, it misses a possible
-answer in fewer than one of 1e9 questions.
+Here, n is the number of different answers so far. A uniform chooser then misses a possible answer
+in fewer than one of 1e9 questions.
 """
 
 
 class NextAnswers:
-    """Returns the next possible answer whenever a question is repeated immediately.
+    """The possible answers to a question, of which each immediate repetition gets the next.
 
     Only the last question is remembered, so that a question gets the same answer alone and in a
     batch.

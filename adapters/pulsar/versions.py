@@ -1,4 +1,4 @@
-"""The examined releases, and the undocumented settings to switch off, read from data files."""
+"""The examined releases, and the undocumented settings to switch off, from data files."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PLACEMENT = "loadBalancerLoadPlacementStrategy"
 
 VERSION = re.compile(r"\d+\.\d+\.\d+([.-][\w.-]+)?")
 BROKER_JAR = re.compile(r"pulsar-broker-(\d[^/]*)(?<!-tests)(?<!-sources)(?<!-javadoc)\.jar$")
-"""Pattern of the name of the broker's jar, which excludes jars of tests and sources."""
+"""Pattern of the name of the broker's jar; it does not match jars of tests and sources."""
 OLDEST = [2, 8]
 DOCUMENTS = (
     ([5], "documented-5.0"),
@@ -29,7 +29,7 @@ DOCUMENTS = (
     ([2, 5], "documented-2.10"),
     ([0], "documented-2.4"),
 )
-"""The first version to which each set of documents applies, newest documents first."""
+"""The first version to which each set of documents applies, the newest documents first."""
 
 
 @dataclass(frozen=True)
@@ -59,13 +59,13 @@ class NeutralSetting:
 
 @cache
 def releases() -> Mapping[str, KnownRelease]:
-    """Return the examined releases, which have data files, oldest first."""
+    """Return the examined releases, which are those with data files, oldest first."""
     found = [_read_release(file) for file in RELEASES.glob("*.yaml")]
     return {one.version: one for one in sorted(found, key=lambda one: version_key(one.version))}
 
 
 def unconditional_defaults(documented: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the documented defaults that a release accepts whatever its other settings are."""
+    """Return the documented defaults that a release accepts, whatever its other settings are."""
     return {name: value for name, value in documented.items() if name != PLACEMENT}
 
 
@@ -115,8 +115,8 @@ def downloadable_release(version: str) -> KnownRelease | None:
 def closest_examined(version: str) -> str:
     """Return the closest examined release.
 
-    This is the first examined release of the same line, such as 3.0. If the line has no examined
-    release, it is the next later release or, without a later release, the latest.
+    This is the first examined release of the same line, such as 3.0. If the line has none, it is
+    the next later release or, without a later one, the latest.
     """
     wanted, known = version_key(version)[0], [*releases()]
     alike = [one for one in known if version_key(one)[0][:2] == wanted[:2]]
@@ -125,7 +125,7 @@ def closest_examined(version: str) -> str:
 
 
 def brokers_in(folder: Path) -> list[str]:
-    """Return the versions of all broker jars in a folder; normally, there is a single version."""
+    """Return the versions of all broker jars in a folder, normally a single one."""
     found = (BROKER_JAR.search(jar.name) for jar in sorted(folder.glob("*.jar")))
     return [match[1] for match in found if match]
 

@@ -230,7 +230,7 @@ STRAY_GAP_DAYS = 30
 
 
 class Reason(NamedTuple):
-    """A reason for quarantine: its description, and a column that is true for the lines affected."""
+    """A reason for quarantine: its description, and a column that is true for affected lines."""
 
     rule: str
     applies: Callable[[], Column]

@@ -1,4 +1,4 @@
-"""Functions that ask a running cluster for single decisions, without a story."""
+"""Functions that ask a running cluster for single decisions instead of a story."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ANY_MANAGER: Mapping[str, Decision] = {
     "bundles.split": bundles.split,
     "manager.choose": choosing.choose,
 }
-"""Functions that ask brokers for decisions that do not depend on the load manager."""
+"""Functions that ask brokers for decisions that are the same for every load manager."""
 
 MODULAR: Mapping[str, Decision] = {
     **ANY_MANAGER,

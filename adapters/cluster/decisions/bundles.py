@@ -1,4 +1,4 @@
-"""Answers bundles.create, bundles.locate and bundles.split by admin API requests and lookups."""
+"""Answers to bundles.create, bundles.locate and bundles.split by admin requests and lookups."""
 
 from __future__ import annotations
 

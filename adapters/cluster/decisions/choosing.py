@@ -1,4 +1,4 @@
-"""Answers manager.choose: one broker gets the class as a dynamic setting, then a second broker
+"""Answers to manager.choose: a first broker gets the class as a dynamic setting, then a second
 starts.
 """
 
@@ -45,9 +45,7 @@ def choose(leader: AskedLeader, case: Case) -> Answer:
 
 
 def _class_in_file(leader: AskedLeader, case: Case) -> Mapping[str, Any]:
-    """Return the setting for the load manager's class, with its value in broker.conf or its
-    default.
-    """
+    """Return the setting for the load manager's class, with its value in broker.conf or default."""
     if case["conf"] is not None:
         return {SETTING: case["conf"]}
     if SETTING in leader.defaults:

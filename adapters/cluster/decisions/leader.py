@@ -1,4 +1,4 @@
-"""The broker that is asked for decisions: it runs as the leader; all others are only registered."""
+"""The broker that is asked for decisions: it runs as leader; the others are only registered."""
 
 from __future__ import annotations
 
@@ -45,15 +45,14 @@ class AskedLeader:
         self.defaults = defaults
         self.overrides = overrides
         self.release = Release(version, defaults, identify=lambda name: self.names.identify(name))
-        """The release; it identifies the brokers of a question by their registered names."""
+        """The release, which identifies a question's brokers by their registered names."""
         self._requests: RequestRecorder | None = None
         self._question: Mapping[str, Any] | None = None
         self.remembered: Any = None
         """The result of the last question, which is stored in `_question`."""
 
     def begin(self, settings: Mapping[str, Any], brokers: Iterable[str] = ()) -> None:
-        """Start the first of these brokers as leader; register the other brokers without starting
-        them.
+        """Start the first of these brokers as leader; only register the others.
 
         Errors: `Inexpressible`.
         """
@@ -71,16 +70,16 @@ class AskedLeader:
         self._register_brokers(others)
 
     def remember(self, question: Mapping[str, Any], found: Any) -> None:
-        """Store the result of a question, to be used if the next question is the same."""
+        """Store the result of a question, for use if the next question is the same."""
         self._question, self.remembered = question, found
 
     def has_answered(self, question: Mapping[str, Any]) -> bool:
-        """True if the last question was the same, and the broker that answered it still runs."""
+        """True if the last question was the same and the broker that answered it still runs."""
         up = self._question is not None and self.broker in self.cluster.brokers.values()
         return up and question == self._question
 
     def _weights(self, settings: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the weight of each resource: from the question's settings, or else the default.
+        """Return the weight of each resource: the question's or, without one, the default.
 
         Only stories set some weights to 0; a question gives the usage of all resources.
         """
@@ -91,12 +90,12 @@ class AskedLeader:
 
     @cached_property
     def _default_weights_by_name(self) -> Mapping[str, float]:
-        """The release's default of each setting in `NEUTRAL`, if the release has the setting."""
+        """The release's default of each setting in `NEUTRAL` that it has."""
         usual = {name: self.release.configurations.default(name) for name in NEUTRAL}
         return {name: float(value) for name, value in usual.items() if value is not None}
 
     def _register_brokers(self, others: Iterable[str]) -> None:
-        """Register brokers that do not run, each by a node in the metadata."""
+        """Register brokers that do not run, by a metadata node for each."""
         metadata, own = self.cluster.metadata, self.broker.ports.broker
         ids = [self.names.identify(name) for name in others]
         if not ids:

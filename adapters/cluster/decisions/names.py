@@ -1,4 +1,4 @@
-"""Maps the brokers' names in a case to the names under which they are registered."""
+"""The names under which the brokers of a case are registered."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ PORT = 8080
 
 
 class BrokerNames:
-    """Gives each broker of a case its own loopback address; only one of the brokers really runs.
+    """Loopback addresses of a case's brokers, one each; only one of the brokers really runs.
 
     Different ports would not be enough, since isolation policies identify a broker by its host.
     """

@@ -1,4 +1,4 @@
-"""Answers place.select, place.broker and place.anti_affinity: the leader assigns a bundle."""
+"""Answers to place.select, place.broker and place.anti_affinity: the leader assigns a bundle."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ EMPTY_FIELDS: Mapping[str, Any] = {
 
 
 DISTRIBUTE_EVENLY = "loadBalancerDistributeBundlesEvenlyEnabled"
-"""Setting that excludes brokers with more bundles of the namespace than other brokers have."""
+"""Setting that excludes brokers that have more bundles of the namespace than others."""
 
 
 def select(leader: AskedLeader, case: Case) -> Answer:
@@ -77,8 +77,7 @@ def _ask_assignment(
 ) -> Answer:
     """Return the broker that the leader assigns, and the candidates.
 
-    If several brokers are equally good, each repetition of `question` returns the next of these
-    brokers.
+    If several brokers are equally good, each repetition of `question` returns the next of them.
     """
     up = list(candidates)
     if not up:
@@ -117,7 +116,7 @@ def _write_policies(leader: AskedLeader, case: Case) -> None:
 
 
 def _knows_group(leader: AskedLeader, space: str, group: str) -> bool:
-    """True if the leader's background thread has read the namespace's group."""
+    """True if a background thread of the leader has read the namespace's group."""
     method, path, _ = requests.read_group(space)
     reply = leader.cluster.ask(method, path)
     return reply.is_success and reply.text == group

@@ -1,4 +1,4 @@
-"""Answers report.read and usage.max: a leader reads the report of another broker."""
+"""Answers to report.read and usage.max: a leader reads another broker's report."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ OWN_MANAGER = "modular"
 
 
 def maximum(leader: AskedLeader, case: Case) -> Answer:
-    """Return the usage that the release's classes compute from a report; no broker needs to run."""
+    """Return the usage that the release's classes compute from a report; this needs no running
+    broker.
+    """
     return usage.maximum(leader.release, case)
 
 

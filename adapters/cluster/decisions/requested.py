@@ -1,6 +1,4 @@
-"""Records the requests that the leader sends to brokers, and reports success without executing
-them.
-"""
+"""Recording the leader's requests to brokers; they are reported as successful, but not executed."""
 
 from __future__ import annotations
 

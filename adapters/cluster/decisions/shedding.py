@@ -1,4 +1,4 @@
-"""Answers shed.select: in one cycle, the leader asks brokers to unload bundles."""
+"""Answers to shed.select: in one cycle, the leader asks brokers to unload bundles."""
 
 from __future__ import annotations
 
@@ -53,9 +53,7 @@ class _OtherBrokerPlacer:
 
     @jpype.JOverride
     def selectBroker(self, _among: Java, data: Java, load: Java, _configuration: Java) -> Java:  # noqa: N802  Pulsar's
-        """Return any broker except the owner, because the leader never unloads a bundle to its
-        owner.
-        """
+        """Return any broker but the owner, since the leader never unloads a bundle to its owner."""
         known, identity = load.getBundleData(), java_class("java.lang.System").identityHashCode
         bundles = {identity(one.getValue()): str(one.getKey()) for one in known.entrySet()}
         owner = self._owner.get(bundles.get(identity(data), ""))

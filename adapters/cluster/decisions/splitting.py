@@ -1,4 +1,4 @@
-"""Answers bundles.split_candidates: the leader checks all bundles and requests splits."""
+"""Answers to bundles.split_candidates: the leader checks all bundles and requests splits."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pulsar_conformance.adapters.pulsar.release import Answer, Case, Unsupported
 
 
 def candidates(leader: AskedLeader, case: Case) -> Answer:
-    """Return the bundles to split, and the bundles whose parts are to be unloaded afterwards."""
+    """Return the bundles to split, and the bundles whose parts are unloaded afterwards."""
     if not case["leader"]:
         raise Unsupported(
             "the case is about a broker that is not the leader, but only the leader's decision can "
@@ -32,10 +32,9 @@ def candidates(leader: AskedLeader, case: Case) -> Answer:
 
 
 def _boundaries_by_namespace(case: Case) -> Iterable[tuple[str, list[str]]]:
-    """Yield each namespace of the case, with boundaries that divide it into the given number of
-    bundles.
+    """Yield each namespace of the case with boundaries of the given number of bundles.
 
-    The resulting bundles include the bundles in brokers' reports if the number is large enough.
+    If this number is large enough, they include the boundaries of the bundles in brokers' reports.
     """
     parts: dict[str, list[tuple[int, int]]] = {name: [] for name in case["namespaceBundles"]}
     for report in case["brokers"].values():

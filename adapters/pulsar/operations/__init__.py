@@ -50,8 +50,8 @@ OPERATIONS: Mapping[str, Operation] = {
 
 
 def offered_operations(release: Release) -> Mapping[str, Operation]:
-    """Return the functions for the operations that a release, or a user's strategy in it, can
-    answer.
+    """Return functions that answer the operations that a release, or a user's strategy in it,
+    offers.
     """
     if not (release.shedder or release.placer):
         return OPERATIONS

@@ -1,6 +1,4 @@
-"""Answers place.anti_affinity by the load manager's own filter, with a case's domains and
-bundles.
-"""
+"""Answers to place.anti_affinity by the load manager's own filter, given domains and bundles."""
 
 from __future__ import annotations
 
@@ -35,7 +33,7 @@ FIRST_HALF, SECOND_HALF = "0x00000000_0x80000000", "0x80000000_0xffffffff"
 
 
 def filtered(release: Release, case: Case) -> Answer:
-    """Return the candidates that pass the filter, and the broker that is chosen.
+    """Return the candidates that pass the filter, and the chosen broker.
 
     The placement strategy chooses among the candidates, at random if the brokers are idle.
     """

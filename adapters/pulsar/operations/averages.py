@@ -1,4 +1,4 @@
-"""Answers average.bundle and average.broker by the leader's own data classes, given all samples."""
+"""Answers to average.bundle and average.broker by the leader's own classes, given all samples."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pulsar_conformance.adapters.pulsar.service import Service
 
 BUNDLE = "t/ns/0x00000000_0xffffffff"
 FRAMES = {"shortTermData": "shortSamples", "longTermData": "longSamples"}
-"""For each average, the field of a case that gives its maximum number of samples."""
+"""For each average, the field of a case with its maximum number of samples."""
 
 
 def bundle(release: Release, case: Case) -> Answer:
@@ -28,9 +28,7 @@ def bundle(release: Release, case: Case) -> Answer:
 
 
 def broker(release: Release, case: Case) -> Answer:
-    """Return the sums of a broker's bundles, which the load manager computes whenever the broker
-    reports.
-    """
+    """Return the sums over a broker's bundles, which the load manager computes at each report."""
     known = release.loads.measured(case["bundles"])
     sums = release.loads.sums(case["owned"], known, default_stats())
     return {frame: _rates(sums, frame.removesuffix("Data")) for frame in WINDOWS}

@@ -1,4 +1,4 @@
-"""Answers bundles.create by the admin API, and bundles.locate by the bundle factory."""
+"""Answers to bundles.create by the admin API, and to bundles.locate by the bundle factory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers bundles.split_candidates: the leader's own check, `checkNamespaceBundleSplit`."""
+"""Answers to bundles.split_candidates by the leader's own check, `checkNamespaceBundleSplit`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers channel.apply by the channel's own conflict resolver and its own lookup."""
+"""Answers to channel.apply by the channel's own conflict resolver and lookup."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ RESOLVERS = tuple(
     f"{PACKAGE}.channel.ServiceUnitState{name}"
     for name in ("DataConflictResolver", "CompactionStrategy")
 )
-"""Names of the class that decides which changes are ignored; the newer name comes first."""
+"""Names of the class that decides which changes are ignored, the newer name first."""
 
 REGISTRY = f"{PACKAGE}.BrokerRegistry"
 LOOKUP_MILLIS = 2**31
-"""Milliseconds for which a lookup waits; this is longer than any run."""
+"""Time in milliseconds for which a lookup waits, longer than any run."""
 
 
 def applied(release: Release, case: Case) -> Answer:
@@ -97,7 +97,7 @@ class _LookupChannel:
         field(self._channel, name).set(self._channel, value)
 
     def found(self, lookups: list[Case]) -> list[dict[str, str]]:
-        """Return the result of each lookup, as if it were the broker's first lookup."""
+        """Return the result of each lookup, each as if it were the broker's first."""
         return [self._look_up(lookup["bundle"], lookup["at"]) for lookup in lookups]
 
     def _look_up(self, bundle: str, broker: str) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Answers manager.choose: the class is set dynamically by the admin API, then a broker starts.
+"""Answers to manager.choose: the admin API sets the class dynamically, then a broker starts.
 
 A starting broker reads its configuration, applies dynamic settings, and creates its manager.
 """
@@ -88,13 +88,11 @@ def _dynamic_node(service: Service) -> Java:
 
 
 READ_DYNAMIC_METHOD = "updateConfigurationAndRegisterListeners"
-"""Method by which a broker reads the dynamic configuration and registers allowed values."""
+"""Method that reads a broker's dynamic configuration and registers allowed values."""
 
 
 def _broker_service(service: Service) -> Java:
-    """Return the release's own BrokerService, which stores settings; everything else in it is
-    stubbed.
-    """
+    """Return the release's own BrokerService to store settings, with everything else stubbed."""
     java = service.shells.unconstructed_object(BROKER_SERVICE)
     field(java, "pulsar").set(java, service.pulsar)
     listeners = field(java, "configRegisteredListeners")

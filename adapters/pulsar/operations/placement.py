@@ -1,4 +1,4 @@
-"""Answers place.select: the release's own placement strategy, called as its load manager does."""
+"""Answers to place.select by the release's own placement strategy, called as by its manager."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def make_user_strategy(release: Release) -> Java:
 
 
 def select(release: Release, case: Case) -> Answer:
-    """Return the broker that the strategy chooses; an instance is created for each question."""
+    """Return the broker that the strategy chooses; each question gets a new strategy object."""
     settings = strategy_settings(release, case)
     configuration = release.configuration(settings)
     load = leader_load_data(release, case, default_stats())
@@ -49,9 +49,7 @@ def select(release: Release, case: Case) -> Answer:
 
 
 def give_plan(strategy: Java, name: str, bundle: Java, plan: Case | None) -> None:
-    """Give the case's plan to a strategy that plans destinations; leave other strategies
-    unchanged.
-    """
+    """Give the case's plan to a strategy that plans destinations; do nothing to others."""
     by_averages, by_name = field(strategy, "bundleBrokerMap"), field(strategy, PENDING_FIELD)
     if plan is None:
         return
@@ -118,7 +116,7 @@ def leader_load_data(release: Release, case: Case, unmeasured: Java) -> Java:
 def _preallocate(
     broker: Java, load: Java, assigned: Collection[str], owned: Collection[str]
 ) -> None:
-    """Preallocate bundles to a broker, except those in its report."""
+    """Preallocate to a broker the assigned bundles that are not in its report."""
     for bundle in assigned:
         if bundle not in owned:
             data = load.getBundleData().get(bundle)

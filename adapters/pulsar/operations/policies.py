@@ -1,4 +1,4 @@
-"""Answers policy.changed: the admin API's own comparison of two isolation policies."""
+"""Answers to policy.changed by the admin API's own comparison of two isolation policies."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ PARAMETERS = ("cluster", "new", "old")
 
 
 def _parsed_policy(given: Case, scope: str | None) -> Java:
-    """Return a policy, parsed as the admin API does."""
+    """Return a policy, parsed as in the admin API."""
     written = policy_of_regexes(given)
     if scope is not None:
         written["unload_scope"] = scope

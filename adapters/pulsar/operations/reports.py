@@ -1,4 +1,4 @@
-"""Answers report.read, report.due and report.bundles by the release's own classes."""
+"""Answers to report.read, report.due and report.bundles by the release's own classes."""
 
 from __future__ import annotations
 
@@ -39,9 +39,7 @@ CHANGES = {
     "simple": {"lastBundleGains": "bundleGains", "lastBundleLosses": "bundleLosses"},
     "modular": {"lastBundleGains": "lastBundleGains", "lastBundleLosses": "lastBundleLosses"},
 }
-"""The protocol's fields for bundles gained and lost, with their names in each load manager's
-reports.
-"""
+"""For bundles gained and lost: the protocol's fields, and their names in each manager's reports."""
 
 
 def read(_release: Release, case: Case) -> Answer:
@@ -89,7 +87,7 @@ def _get(report: Java, name: str) -> Java:
 
 
 def _usage(usage: Java) -> dict[str, float] | None:
-    """Return usage and limit; None for a negative limit, which means not measured.
+    """Return usage and limit; None for a negative limit, which means that usage was not measured.
 
     Errors: `Unsupported` for negative usage, which answers cannot contain.
     """
@@ -123,7 +121,7 @@ NEVER_REPORTED = 0
 
 
 def due(release: Release, case: Case) -> Answer:
-    """Return whether the load manager's own trigger requires a report.
+    """Return whether the load manager's own trigger demands a report.
 
     Errors: `Unsupported` within the minimum interval, during which releases do not call the
     trigger, and for a load manager that the release lacks.
@@ -164,7 +162,7 @@ CLOCK = "java.lang.System"
 
 
 def _modular_data(release: Release, report: Case, at: int, _configuration: Java) -> Java:
-    """Return load data as the modular manager stores them."""
+    """Return load data in the form that the modular manager stores."""
     local = release.loads.local(report)
     local.setNumBundles(report.get("numBundles", 0))
     local.setLastUpdate(at)
@@ -172,7 +170,7 @@ def _modular_data(release: Release, report: Case, at: int, _configuration: Java)
 
 
 def _extensible_data(release: Release, report: Case, at: int, configuration: Java) -> Java:
-    """Return load data as the extensible manager stores them."""
+    """Return load data in the form that the extensible manager stores."""
     found, local = java_class(LOAD_DATA)(), release.loads.local(report)
     usage = java_class(f"{PACKAGE}.SystemResourceUsage")()
     for name in RESOURCES:
@@ -227,4 +225,4 @@ def top_bundles(release: Release, case: Case) -> Answer:
 
 
 SELECT_METHOD = "selectTopKBundle"
-"""Method by which the leader selects the bundles whose load it writes."""
+"""Method that selects the bundles whose load the leader writes."""

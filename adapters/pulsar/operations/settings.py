@@ -1,4 +1,4 @@
-"""Answers settings.defaults: values that the release's own loader has for an empty broker.conf."""
+"""Answers to settings.defaults: the values in the release's own loader for an empty broker.conf."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers shed.select and shed.cycles: runs of `doLoadShedding`, and the unloads that they
+"""Answers to shed.select and shed.cycles: runs of `doLoadShedding`, and the unloads that they
 request.
 """
 
@@ -35,7 +35,7 @@ ONLY_STRATEGY = "OverloadShedder"
 """The strategy in releases that have no setting for the strategy."""
 
 UNLOAD_ENDED_METHOD = "onUnloadAttemptCompleted"
-"""Method that informs strategies, since 5.0.1, that an unload attempt has ended."""
+"""Method that tells strategies, since 5.0.1, that an unload attempt has ended."""
 
 MINUTE = 60_000
 CLOCK_SLACK = 2_000
@@ -113,7 +113,7 @@ class _ConsecutiveCycles:
         self._plans = placing == str(self._strategy.getClass().getSimpleName())
         self._manager.wrap_strategy(lambda strategy: _RecordedShedder(strategy, self._chosen))
         self._unloaded_at_minute: dict[str, float] = {}
-        """The minute at which each remembered bundle was unloaded, counted from the first cycle."""
+        """For each remembered bundle, the minute of its unload, counted from the first cycle."""
 
     def unload(self, seen: Case, minutes: float) -> list[Case]:
         """Run a cycle `minutes` minutes after the first cycle, and return its unloads."""
@@ -152,9 +152,7 @@ class _ConsecutiveCycles:
         return unloads
 
     def _planned(self, bundle: str) -> str:
-        """Return the destination that a strategy, which also places bundles, has planned for a
-        bundle.
-        """
+        """Return the destination planned for a bundle by a strategy that also places bundles."""
         load = self._manager.load_data
         brokers = java_class("java.util.HashSet")(java_list(map(broker_id, self._brokers)))
         data = load.getBundleData().get(bundle)
@@ -182,9 +180,7 @@ class _ConsecutiveCycles:
 
 
 def named_placement_strategy(release: Release, settings: Case) -> str:
-    """Return the placement strategy that the settings name, or else the release's default
-    strategy.
-    """
+    """Return the placement strategy that the settings name, or else the release's default."""
     if not release.configurations.knows(STRATEGY_SETTINGS[PLACEMENT]):
         return ""
     return str(release.configuration(settings).getLoadBalancerLoadPlacementStrategy())
@@ -240,13 +236,13 @@ REMEMBERING = ("ThresholdShedder",)
 
 
 def _report_at_usage(report: Case, percent: float, configuration: Java) -> Case:
-    """Return the report, changed so that its weighted usage has the given percentage."""
+    """Return the report, changed so that its weighted usage is `percent`."""
     traffic = {name: value for name, value in report.items() if name not in RESOURCES}
     return {**traffic, **_resources_at_usage(percent, configuration)}
 
 
 def _resources_at_usage(percent: float, configuration: Java) -> Case:
-    """Return resources whose weighted usage is this percentage.
+    """Return resources whose weighted usage is `percent`.
 
     Errors: `Unsupported` if no resource has a weight, so that every usage is 0.
     """
@@ -273,7 +269,7 @@ WEIGHTED = {
 
 @jpype.JImplements(SHEDDING, deferred=True)
 class _RecordedShedder:
-    """Wraps a shedding strategy, and records the bundles that it chooses, with their brokers."""
+    """Wrapper of a shedding strategy that records the chosen bundles and their brokers."""
 
     def __init__(self, strategy: Java, chosen: list[tuple[str, str]]) -> None:
         self._strategy = strategy
@@ -295,9 +291,7 @@ class _RecordedShedder:
 
     @jpype.JOverride
     def onUnloadAttemptCompleted(self) -> None:  # noqa: N802  Pulsar's
-        """Ignore this call; the strategy receives it later, after its planned destinations were
-        read.
-        """
+        """Ignore this call; the strategy gets it once its planned destinations have been read."""
 
 
 def _unload_calls(service: Service, chosen: list[tuple[str, str]]) -> Iterator[Case]:

@@ -1,4 +1,4 @@
-"""Answers bundles.split: the admin API's split request, which automatic splits also send."""
+"""Answers to bundles.split by the admin API's split request, which automatic splits also send."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ STATISTICS = "org.apache.pulsar.common.policies.data.stats.TopicStatsImpl"
 
 
 def algorithms(release: Release) -> list[str]:
-    """Return the release's split algorithms; before 2.6, there is a single, unnamed algorithm."""
+    """Return the release's split algorithms; before 2.6, the only one has no name."""
     if not release.configurations.knows(DEFAULT_ALGORITHM):
         return [RANGE]
     return [name for name in ALGORITHMS if java_class(SPLITTER).of(name) is not None]
 
 
 def split(release: Release, case: Case) -> Answer:
-    """Return the parts that the owner acquired, or the original bundle if it acquired no part."""
+    """Return the parts that the owner acquired or, if it acquired none, the original bundle."""
     settings, algorithm, positions = _asked(case)
     if case["by"] != "admin" and str(settings.get(MANAGER)).endswith(EXTENSIBLE):
         raise Unsupported(
@@ -108,7 +108,7 @@ def _namespace(case: Case) -> str:
 
 
 def _namespaces(service: Service) -> Java:
-    """Return the release's own NamespaceService, in a stubbed broker."""
+    """Return the release's own NamespaceService in a stubbed broker."""
     java = service.shells.unconstructed_object(NAMESPACES)
     manager = service.shells.stub_of("org.apache.pulsar.broker.loadbalance.LoadManager")
     kept = {

@@ -1,4 +1,4 @@
-"""Runs cycles of TransferShedder by the extensible load manager's own UnloadScheduler."""
+"""Cycles of TransferShedder, run by the extensible load manager's own UnloadScheduler."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ SECOND, MINUTE = 1000, 60_000
 
 
 def asks_for_transfer(case: Case) -> bool:
-    """True if a case names TransferShedder, or names the extensible load manager and no strategy.
+    """True if a case names TransferShedder, or the extensible load manager and no strategy.
 
     Errors: `Unsupported` if the release does not have that manager.
     """
@@ -55,7 +55,7 @@ def asks_for_transfer(case: Case) -> bool:
 
 
 def unloads(release: Release, case: Case, cycles: Sequence[Case], now: int) -> list[list[Case]]:
-    """Return the unloads of consecutive cycles; every cycle runs at the time `now` in milliseconds.
+    """Return the unloads of consecutive cycles, all at the time `now` in milliseconds.
 
     Errors: `Unsupported`.
     """
@@ -77,9 +77,7 @@ class _TransferCycles:
         self._loads: dict[str, Java] = {}
         self._top: dict[str, Java] = {}
         self._unloaded_at_minute: dict[str, dict[str, float]] = {"Bundles": {}, "Brokers": {}}
-        """The minutes at which bundles and brokers were last unloaded, counted from the first
-        cycle.
-        """
+        """For bundles and brokers, the minute of the last unload, counted from the first cycle."""
         self._available: Sequence[str] = ()
         self._scheduler = self._create_scheduler(self._shedder(cycles))
 
@@ -122,9 +120,7 @@ class _TransferCycles:
         }
 
     def _updated_load_data(self, name: str, report: Case, now: int) -> Java:
-        """Return a broker's load data, which the release computes from the broker's previous load
-        data.
-        """
+        """Return a broker's load data as the release computes them from its previous load data."""
         data = self._loads.get(broker_id(name)) or java_class(f"{EXTENSIONS}data.BrokerLoadData")()
         cpu = resource_weight(self._configuration, "CPU")
         past = [
@@ -281,7 +277,7 @@ def _ranges(seen: Case) -> dict[str, list[str]]:
 
 
 def _registration(name: str) -> Java:
-    """Return a broker's registration, which offers persistent and non-persistent topics."""
+    """Return the registration of a broker that offers persistent and non-persistent topics."""
     [made] = java_class(f"{EXTENSIONS}data.BrokerLookupData").class_.getDeclaredConstructors()
     values = {
         "java.lang.String": name,

@@ -1,4 +1,4 @@
-"""Answers usage.max and usage.nic by the release's own computations."""
+"""Answers to usage.max and usage.nic by the release's own computations."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Measure = Callable[[Java], float]
 
 WEIGHTED = "getMaxResourceUsageWithWeight"
 WEIGHTS = ("CPU", "Memory", "DirectMemory", "BandwidthIn", "BandwidthOut")
-"""Names of the weights, in the order of the parameters of the method that computes weighted usage.
+"""Names of the weights, in the order of the parameters of the method for weighted usage.
 
 From 3.0 on, strategies call a variant of the method without the weight of memory. The older variant
 still exists, so the variant with fewer parameters is called.
@@ -119,8 +119,6 @@ def _nic_limit(configuration: Java, cards: Java) -> float:
 
 
 def _kbits_per_gigabit(release: Release) -> float:
-    """Return the release's kilobits per gigabit, which is its limit for one interface of 1
-    Gbit/s.
-    """
+    """Return the release's kilobits per gigabit: its limit for one interface of 1 Gbit/s."""
     configuration = release.configuration({"loadBalancerOverrideBrokerNicSpeedGbps": 1})
     return _nic_limit(configuration, java_list(["eth0"]))

@@ -1,4 +1,4 @@
-"""Answers place.broker: the load manager's own assignment, with its filters and strategy."""
+"""Answers to place.broker by the load manager's own assignment, with its filters and strategy."""
 
 from __future__ import annotations
 
@@ -79,18 +79,17 @@ STRATEGIES: Mapping[str, StrategyMaker] = {
 """Functions that create a manager's placement strategies, by the manager's field for each."""
 
 StrategyCall = tuple[StrategyMaker, tuple[Java, ...]]
-"""A call of a strategy: the function that creates it, and the call's arguments.
+"""A call of a strategy: the function that creates the strategy, and the call's arguments.
 
 The arguments are brokers, bundle, load data and configuration.
 """
 
 Choices = tuple[str | None, ...]
-"""The brokers that strategies chose in the calls of one assignment, in the order of the calls."""
+"""The brokers that strategies chose in one assignment, in the order of the calls."""
 
 
 class DrawnAssignment:
-    """The assignment of one bundle by a load manager, repeated until all possible results are
-    known.
+    """A load manager's assignment of one bundle, repeated until all possible results are known.
 
     The manager asks a strategy again if the chosen broker is overloaded, so the assignment depends
     on every choice. The manager runs once for each sequence of choices; after that, a draw only
@@ -111,13 +110,11 @@ class DrawnAssignment:
 
     @property
     def candidates(self) -> set[str]:
-        """The IDs of all brokers that have been candidates of a strategy so far."""
+        """Return the IDs of all brokers that have been candidates so far."""
         return {str(one) for _, (among, *_) in self._calls.values() for one in among}
 
     def draw(self) -> str | None:
-        """Return the ID of the broker that the manager assigns if newly created strategies
-        choose.
-        """
+        """Return the ID of the broker that is assigned if newly created strategies choose."""
         choices: Choices = ()
         strategies = FreshStrategies()
         while choices not in self._assigned:
@@ -128,8 +125,8 @@ class DrawnAssignment:
         return self._assigned[choices]
 
     def _run(self, choices: Choices) -> None:
-        """Let the manager assign the bundle; its strategies repeat `choices`, then choose
-        themselves.
+        """Let the manager assign the bundle; its strategies first repeat `choices`, then choose
+        freely.
         """
         self._refill()
         self._script.begin(choices)
@@ -140,7 +137,7 @@ class DrawnAssignment:
         self._assigned[made] = optional_broker_id(found)
 
     def _forget(self) -> None:
-        """Undo the assignment, so that the bundle is not part of the load when strategies choose
+        """Undo the assignment, so that the bundle's load does not count when strategies choose
         again.
         """
         bundle = self._bundle.toString()
@@ -167,7 +164,7 @@ def next_choice(
 
 
 def set_bundles_and_loads(release: Release, manager: Java, load: Java, case: Case) -> None:
-    """Set each broker's reported and preallocated bundles; then set the brokers' load."""
+    """Set the reported and preallocated bundles of each broker, then the brokers' load."""
     serving = {
         name: [*report.get("bundles", ()), *case["preallocated"].get(name, ())]
         for name, report in case["brokers"].items()
@@ -222,7 +219,7 @@ class _Children:
 
 
 def policy(given: Case) -> dict[str, Any]:
-    """Return an isolation policy in its stored format; its regexes match exactly the given
+    """Return an isolation policy in its stored format, with regexes that match exactly the given
     names.
     """
     names = {name: [re.escape(one) for one in given[name]] for name in POLICY_FIELDS}
@@ -230,7 +227,7 @@ def policy(given: Case) -> dict[str, Any]:
 
 
 def policy_of_regexes(given: Case) -> dict[str, Any]:
-    """Return an isolation policy in its stored format, from a case that gives regexes."""
+    """Return an isolation policy in its stored format, given the regexes in a case."""
     names = {name: given[name] for name in POLICY_FIELDS}
     return _stored_policy(names, given["minLimit"], given["usageThreshold"])
 
@@ -305,7 +302,7 @@ class _ChoiceScript:
 
 @jpype.JImplements(PLACEMENT, deferred=True)
 class _ScriptedPlacer:
-    """A placement strategy whose choices are given by a script."""
+    """A placement strategy that takes its choices from a script."""
 
     def __init__(self, script: _ChoiceScript, maker: StrategyMaker) -> None:
         self._script = script
@@ -313,14 +310,14 @@ class _ScriptedPlacer:
 
     @jpype.JOverride
     def selectBroker(self, among: Java, *others: Java) -> Java:  # noqa: N802  Pulsar's
-        """Return the script's choice; pass the candidates on in their present order."""
+        """Return the script's choice, given the candidates in their present order."""
         return self._script.choose((self._maker, (java_class(ORDERED_SET)(among), *others)))
 
     @jpype.JOverride
     def selectBrokerForBundle(  # noqa: N802  Pulsar's
         self, among: Java, _bundle: Java, *others: Java
     ) -> Java:
-        """Return the script's choice; managers since 5.0.1 call this method and pass the bundle."""
+        """Return the script's choice; managers since 5.0.1 call this method, with the bundle."""
         return self.selectBroker(among, *others)
 
     @jpype.JOverride
