@@ -22,11 +22,11 @@ PACKAGE = PROJECT["project"]["name"]
 VERSION = PROJECT["project"]["version"]
 SITE = "reports/out/zensical.toml"
 PROFILES = ("documented-3.0", "unwritten-3.0")
-"""Profiles by which a run judges if its options name none."""
+"""Profiles that judge a run whose options name none."""
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 """Versions of Python with which the package is tested."""
 CONSTRAINTS = "constraints.txt"
-"""File with the versions of packages that sessions install; `nox -s lock` updates it."""
+"""File of the versions of packages that sessions install; `nox -s lock` updates it."""
 JAVA = 17
 """Minimum version of Java for Spark."""
 
@@ -58,20 +58,20 @@ MODES = {
     "pulsar": "the classes of the release, one decision at a time",
     "cluster": "a cluster on loopback, story by story and decision by decision",
 }
-"""The description, in published reports, of how each kind of implementation is run."""
+"""How each kind of implementation is run, as described in published reports."""
 
 SAVED_OPTION, STORIES_TEST = "--saved", "tests/adapters/cluster/test_cluster_deviations.py"
-"""The argument after -- that selects saved stories, and the file of the test that plays them."""
+"""Argument after -- that selects saved stories, and the file of the test that plays them."""
 
 MUTANTS = (
     ("mutants", "--sample", "300"),
     ("mutants", "--drawn", "--sample", "60"),
     ("mutants.judge", "--sample", "60"),
 )
-"""Commands that test samples of mutants; together they take 15 minutes on two idle cores."""
+"""Commands that test samples of mutants, which together take 15 minutes on two idle cores."""
 
 TESTS_ON_PATH = {"PYTHONPATH": "tests"}
-"""Environment variables for importing `bench` and `mutants`, which are not in the wheel."""
+"""Environment variables that make `bench` and `mutants` importable, which the wheel lacks."""
 
 PLAIN_TESTS = "not (browser or cluster or pulsar or site or spark or thorough)"
 """Marker expression of tests that need only Python and the languages of the sample adapters."""
@@ -80,10 +80,10 @@ PAGE_TESTS = ("tests/reports", "tests/audit")
 """Folders with the tests of generated pages."""
 
 TWO_WORKERS = ("-n", "2", "--dist", "worksteal")
-"""Options of pytest for two workers; an idle worker takes over tests of the other."""
+"""Options of pytest for two workers; an idle worker takes over tests of the other one."""
 
 TEST_LIMITS = ("--timeout", "900", "--durations", "25")
-"""Options for pytest: seconds until a hanging test fails, and number of slow tests to list."""
+"""Options of pytest: seconds until a hanging test fails, and number of slow tests to list."""
 
 
 def install(session: nox.Session, group: str | None = None, extra: str = "") -> None:
@@ -104,7 +104,7 @@ def install(session: nox.Session, group: str | None = None, extra: str = "") -> 
 
 
 def extras_for(words: list[str]) -> str:
-    """Return the extras that the adapters named in the options need, such as `spark,pulsar`.
+    """Return the extras that the adapters in the options need, such as `spark,pulsar`.
 
     A run that names no adapter judges all bundled adapters, including Spark if there is a suitable
     Java. Other runs do not install Spark, whose size is half a gigabyte.
@@ -123,7 +123,7 @@ def adapters_in(words: list[str]) -> list[str]:
 
 
 def java_version() -> int:
-    """Return the major version of the Java that Spark would use, or 0 if there is none."""
+    """Return the major version of the Java that Spark would use; 0 if there is none."""
     home = os.environ.get("JAVA_HOME")
     java = str(Path(home, "bin", "java")) if home else "java"
     if shutil.which(java) is None:
@@ -163,7 +163,7 @@ def tests(session: nox.Session) -> None:
 
 @nox.session
 def spark(session: nox.Session) -> None:
-    """Run the tests of the Spark engine; needs Java 17. After --, options for pytest."""
+    """Run the tests of the Spark engine, which need Java 17. After --, options for pytest."""
     install(session, "tests", extra="spark")
     session.run("pulsar-conformance", "check", "spark:local[2]")
     session.run("pytest", "-q", *TEST_LIMITS, "-m", "spark and not thorough", *session.posargs)
@@ -202,9 +202,9 @@ def conformance(session: nox.Session) -> None:
 
 
 def with_default_profiles(words: list[str]) -> list[str]:
-    """Return the options of a run, with `PROFILES` added if no option implies a profile.
+    """Return the options of a run; add `PROFILES` if no option implies a profile.
 
-    A saved case implies the profile that it names, and a release implies the documents of its line.
+    A saved case implies the profile that it names, and a release the documents of its line.
     """
     options = words[: words.index("--")] if "--" in words else words
     flags = {word.partition("=")[0] for word in options}
@@ -234,8 +234,8 @@ def pulsar(session: nox.Session) -> None:
 def publish(session: nox.Session) -> None:
     """Rebuild reports/published: all of it, or the reports named after --; needs Maven.
 
-    There are reports about the model, every release, and every `cluster:VERSION`; reports on
-    `OTHER_RELEASES` are in a folder of their own. Saved cases, which a run asks first, are deleted.
+    There are reports about the model, every release, and every `cluster:VERSION`; those on
+    `OTHER_RELEASES` are in a separate folder. Saved cases, which a run asks first, are deleted.
     """
     profiles = {**OTHER_RELEASES, **RELEASES}
     running = [f"cluster:{version}" for version in CLUSTER_RELEASES]
@@ -389,13 +389,13 @@ def release(session: nox.Session) -> None:
 
 @nox.session
 def changes(session: nox.Session) -> None:
-    """Write pages about the decisions that change from release to release to reports/changes."""
+    """Write pages about decisions that change from release to release to reports/changes."""
     install(session)
     session.run("python", "-m", "pulsar_conformance.reports.between", *session.posargs)
 
 
 @nox.session
 def coverage(session: nox.Session) -> None:
-    """List each sentence of the documents with its rules; needs -- --documents DIR."""
+    """List each sentence of the documents with its rules; requires -- --documents DIR."""
     install(session)
     session.run("python", "-m", "pulsar_conformance.reports.coverage", *session.posargs)

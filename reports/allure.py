@@ -26,16 +26,14 @@ NODE = 20
 """Oldest major version of Node on which Allure runs."""
 OUT = Path("reports/out")
 TRACKER = re.compile(r'<script async src="https://www\.googletagmanager\.com/[^"]*"></script>')
-"""Pattern of a script that tracks readers. It is removed, since Allure has no option to leave it
-out.
-"""
+"""Pattern of a script that tracks readers; it is removed, since Allure has no option to omit it."""
 HISTORY = "allure-history.jsonl"
-"""File next to a report that holds earlier runs, one per line, from which Allure draws trends."""
+"""Name of a file next to a report with earlier runs, one per line, for Allure's trends."""
 RUNS = 30
 """Number of runs that the history keeps."""
 MATRIX = "matrix.csv"
 SUITE = {"pulsar-conformance": "suite"}
-"""Short names of implementations, since Allure has little space for them."""
+"""Short names of implementations, for which Allure has little space."""
 CATEGORIES = (
     ("Could not be judged", "broken", ".*"),
     ("Passes, though listed as a known deviation", "failed", "unexpected pass"),
@@ -46,9 +44,7 @@ CATEGORIES = (
     ("Not applicable", "skipped", ".*"),
     ("Warnings", "passed", "warning"),
 )
-"""Categories: name, status and message pattern of each. A result belongs to the first that
-matches.
-"""
+"""Categories, each with name, status and message pattern; a result is in the first that matches."""
 
 
 class CannotReport(UserError):
@@ -110,7 +106,7 @@ def rule_matrix(results: Sequence[Path]) -> str:
 
 
 def drop_newest_run(history: Path, results: Sequence[Path]) -> None:
-    """Remove the newest run from a history if its report is about to be built again.
+    """Remove the newest run from a history if its report is about to be rebuilt.
 
     Allure appends a run to the history whenever it builds a report. The start times of its results
     identify a run.
@@ -209,9 +205,7 @@ def _run(words: Sequence[object], problem: str) -> None:
 
 
 def _config(results: Sequence[Path], attached: Path, history: Path) -> Mapping[str, Any]:
-    """Return Allure's configuration for a report in one file, with results grouped by
-    implementation.
-    """
+    """Return Allure's configuration for a one-file report, with results by implementation."""
     suites = ["parentSuite", "suite", "epic", "feature"]
     awesome = {"singleFile": True, "reportLanguage": "en", "groupBy": suites}
     return {
@@ -229,8 +223,9 @@ def _config(results: Sequence[Path], attached: Path, history: Path) -> Mapping[s
 
 
 def _run_description(results: Sequence[Path]) -> dict[str, str]:
-    """Return the description of a run, from the first line of the verdict stream next to its
-    results.
+    """Return the description of a run, from the first line of its verdict stream.
+
+    The stream is next to the results.
     """
     run, *_ = _stream(results[0]) or [{}]
     if len(results) > 1 or not run:

@@ -80,7 +80,7 @@ def archive_entries() -> Iterator[tuple[str, str]]:
 
 
 def _known() -> Mapping[str, Any]:
-    """Return the names from which users of the archive choose, such as profiles and operations."""
+    """Return the names that users of the archive choose from, such as profiles and operations."""
     known = load()
     asked = (question for one in examples() for question in one.questions)
     strategies = {
@@ -101,7 +101,7 @@ def _known() -> Mapping[str, Any]:
 
 
 def permitted_values(profile: str, reading: str) -> tuple[str, ...]:
-    """Return the values that can be chosen for a reading under a profile."""
+    """Return the values of a reading that can be chosen under a profile."""
     known = load()
     if known.profile(profile).kind == "documented":
         return known.open_values(profile, reading)
@@ -109,8 +109,7 @@ def permitted_values(profile: str, reading: str) -> tuple[str, ...]:
 
 
 def holds_example(example: Example, profile: str) -> bool:
-    """True if a profile judges a rule of the example, and the profile's model gives an allowed
-    answer.
+    """True if a profile judges a rule of the example and its model gives an allowed answer.
 
     A release's profile judges only rules that name the profile. Its defaults and readings apply
     unless the example gives others. False if the profile does not permit a reading of the example.
@@ -176,8 +175,9 @@ def _judged_by_rules(example: Example, profiles: Sequence[str]) -> Mapping[str, 
 
 
 def refuted_answers(example: Example, profiles: Sequence[str]) -> list[Answer]:
-    """Return the simple answers that break a rule of an example under each of these profiles,
-    whatever other readings hold.
+    """Return the simple answers that break a rule of an example under each of these profiles.
+
+    They break the rule whatever the other readings are.
     """
     return [
         one
@@ -187,8 +187,9 @@ def refuted_answers(example: Example, profiles: Sequence[str]) -> list[Answer]:
 
 
 def _simple_answers(example: Example) -> Iterator[Answer]:
-    """Yield simple answers to an example of one cycle of shedding: to unload nothing, one bundle,
-    all bundles of a broker, or all bundles.
+    """Yield simple answers to an example with one cycle of shedding.
+
+    They unload nothing, one bundle, all bundles of a broker, or all bundles.
     """
     [(operation, case), *others] = example.questions
     if others or not operation.startswith("shed.") or "brokers" not in case:

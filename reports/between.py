@@ -1,6 +1,4 @@
-"""Pages about the decisions that change from each examined release to the next: `nox -s
-changes`.
-"""
+"""Pages on decisions that change from one examined release to the next: `nox -s changes`."""
 
 from __future__ import annotations
 
@@ -33,7 +31,7 @@ OUTPUT = Path("reports/changes")
 Json = Mapping[str, Any]
 
 PACKAGE = "org.apache.pulsar.broker.loadbalance.impl."
-"""Package that is omitted from class names in values."""
+"""Package that is left out of class names in values."""
 
 NEW, RENAMED = (
     "New settings, with their defaults",
@@ -43,7 +41,7 @@ GONE, OTHER = "Removed settings, with their defaults", "Other defaults"
 KINDS = (NEW, RENAMED, GONE, OTHER)
 
 CASES = "cases"
-"""Folder with the smallest case that shows each change."""
+"""Folder of the smallest case that shows each change."""
 
 INTRODUCTION = """\
 # What an upgrade of Pulsar changes
@@ -122,7 +120,7 @@ PRINTED = f"{saved.FOLDER.as_posix()}/"
 
 
 def _with_folder(text: str) -> str:
-    """Return output of `changes` in which saved cases are in the folder of the pages."""
+    """Return the output of `changes` with saved cases in the folder of the pages."""
     return text.replace(PRINTED, f"{OUTPUT.as_posix()}/{CASES}/")
 
 
@@ -187,7 +185,7 @@ def _section(pair: Json) -> str:
 
 
 def _case(name: str) -> str:
-    """Return the file of the case that shows a difference, or the reason why no case shows it."""
+    """Return the file of the case that shows a difference, or the reason why there is none."""
     file = way_case_file(name)
     return f"`{file}`" if file else why_no_case(name)
 
@@ -211,13 +209,11 @@ def _settings(changed: Sequence[Json]) -> Iterator[str]:
 
 
 Row = tuple[str, str, str]
-"""A difference between two releases, the older release's behavior, and the newer release's
-behavior.
-"""
+"""A difference between two releases, with the behavior of the older and the newer release."""
 
 
 def _causes(changes: Iterable[Json]) -> dict[Row, dict[str, None]]:
-    """Return each cause of changes, with the operations whose cases show it."""
+    """Return each cause of changes, with the operations whose cases show its effect."""
     found: dict[Row, dict[str, None]] = {}
     for one in changes:
         for row in map(_described, one["factors"]) if one["factors"] else [_unexplained(one)]:
@@ -226,9 +222,7 @@ def _causes(changes: Iterable[Json]) -> dict[Row, dict[str, None]]:
 
 
 def _described(factor: Json) -> Row:
-    """Return a row on a difference: its question with both releases' answers, or a setting with
-    both defaults.
-    """
+    """Return a row on a difference: a question with both answers, or a setting's two defaults."""
     name, older, newer = factor["name"], factor["older"], factor["newer"]
     if factor["kind"] == "class":
         return f"Does the release have the class `{name}`?", "No.", "Yes."
@@ -259,7 +253,7 @@ def _unexplained(change: Json) -> Row:
 
 
 def _kept_or_broken(version: str, broken: Sequence[str], rules: Sequence[str]) -> str:
-    """Return whether a release breaks rules in a case or, if not, in other cases."""
+    """Return text on whether a release breaks rules in a case or, if not, in other cases."""
     if broken:
         return "breaks it"
     known = any(is_known_to_break(version, one) for one in rules)

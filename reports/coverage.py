@@ -31,7 +31,7 @@ STYLES = {
     "awaits": "yellow",
     "nobody's": "bold red",
 }
-"""Styles of sentences on a terminal, by their status."""
+"""Styles of sentences on a terminal, by the status of the sentence."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -152,7 +152,7 @@ def _print_totals(console: Console, totals: dict[str, Counter[str]]) -> None:
 
 
 def _numbered(number: int, text: str, width: int) -> str:
-    """Return a sentence in full, wrapped, with its number in front of the first line."""
+    """Return a sentence in full, wrapped, with its number before the first line."""
     start = f"{number:5}  "
     return textwrap.fill(text, width, initial_indent=start, subsequent_indent=" " * len(start))
 

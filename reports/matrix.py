@@ -22,8 +22,7 @@ DEVIATIONS = f"../../{DEVIATIONS_FOLDER.as_posix()}"
 
 BROKEN = "known_deviation"
 WORDS = {"pass": "kept", "not_applicable": "-", "unexercised": "not reached"}
-"""Words for some verdicts in the table. `-` also marks rules that are not in a release's documents.
-"""
+"""Words for some verdicts in the table; `-` also marks rules that a release's documents lack."""
 
 INTRODUCTION = """# Which rules each release breaks
 
@@ -45,7 +44,7 @@ another.
 
 
 def verdicts_by_release() -> dict[str, dict[str, str]]:
-    """Return the verdict on each rule, by release. The oldest release is first."""
+    """Return the verdict on each rule, by release, the oldest release first."""
     found = {}
     for file in PUBLISHED.glob("pulsar-*.json"):
         release = file.name.removeprefix("pulsar-").rpartition("-documented-")[0]
@@ -72,7 +71,7 @@ def reasons_by_release(
 
 
 def _shared(reasons: Mapping[str, Mapping[str, str]]) -> dict[str, list[str]]:
-    """Return the reasons for which a release breaks several rules, each with the broken rules."""
+    """Return the reasons why a release breaks several rules, each with the broken rules."""
     found: dict[str, list[str]] = {}
     for of_release in reasons.values():
         rules: dict[str, list[str]] = defaultdict(list)
@@ -85,7 +84,7 @@ def _shared(reasons: Mapping[str, Mapping[str, str]]) -> dict[str, list[str]]:
 
 
 def release_matrix() -> str:
-    """Return the page: a table of broken rules, and a list of the rules that no release breaks."""
+    """Return the page: a table of broken rules, and a list of rules that no release breaks."""
     return INTRODUCTION + "".join(f"{line}\n" for line in _lines(verdicts_by_release()))
 
 

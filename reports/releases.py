@@ -33,9 +33,7 @@ def _stream(file: Path) -> list[Mapping[str, Any]]:
 
 
 def release_table(streams: Sequence[Sequence[Mapping[str, Any]]]) -> Iterator[str]:
-    """Yield the lines of a table with a row per rule, and a column per implementation and
-    profile.
-    """
+    """Yield the lines of a table: a row per rule, a column per implementation and profile."""
     columns: list[str] = []
     cells: dict[str, dict[str, str]] = {}
     for run, *verdicts in streams:

@@ -1,4 +1,4 @@
-"""Tables of areas and implementations, one for each profile, from a verdict stream."""
+"""Tables of areas and implementations, one per profile, from a verdict stream."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ WORDS = {
     "pass": "pass",
     "not_applicable": "-",
 }
-"""Words for the verdicts; the worst verdict is first."""
+"""Words for the verdicts, the worst verdict first."""
 
 BREAKING_VERDICTS = ("fail", "warning", "known_deviation")
 """Verdicts that mean that a rule is broken."""
@@ -30,29 +30,28 @@ BREAKING_VERDICTS = ("fail", "warning", "known_deviation")
 KEPT_VERDICTS = ("pass", "unexpected_pass")
 
 MAX_NAMED_RULES = 5
-"""Maximum number of rules that a line names."""
+"""Maximum number of rules named in a line."""
 
 MAX_LACKING = 8
 """Maximum number of strategies and operations that a line names as not offered."""
 
 MAX_NAME_WIDTH = 24
-"""Maximum width of a name in a heading. A longer name, such as that of an adapter that cannot be
-reached, is wrapped.
+"""Maximum width of a name in a heading, in characters; longer ones are wrapped.
+
+An example is the name of an adapter that cannot be reached.
 """
 
 GAP = 3
 """Number of spaces between two columns of the table."""
 
 LACKING_REASON = "it does not offer "
-"""Start of the reason for a verdict if the implementation does not offer an operation."""
+"""Start of a verdict's reason if the implementation does not offer an operation."""
 
 ASSUMED_REASON = " is assumed"
-"""End of the reason for a verdict if the rule applies only under an alternative of a reading, and
-the answers did not show which alternative the implementation follows.
-"""
+"""End of a verdict's reason if the rule depends on a reading that the answers did not decide."""
 
 ONLY_DOCUMENTED = "the rule is about documented strategies"
-"""Start of the reason for a verdict if the rule does not judge a user's own strategy."""
+"""Start of a verdict's reason if the rule does not judge a user's own strategy."""
 
 GENERAL_ONLY = (
     "a strategy of your own is judged only by the rules for every strategy; its amounts, "
@@ -60,7 +59,7 @@ GENERAL_ONLY = (
 )
 
 LISTED_REASON = "listed as a known deviation, but "
-"""Start of the reason for a verdict if a listed deviation is stale; a verdict follows this text."""
+"""Start of a verdict's reason if a listed deviation is stale; a verdict follows this text."""
 
 NOT_BREAKING = f"{LISTED_REASON}not applicable"
 
@@ -68,20 +67,18 @@ BUILT_IN = "org.apache.pulsar.broker.loadbalance.impl."
 """Package of the built-in strategies, which is left out of their names."""
 
 BOUND = "\ue000"
-"""Placeholder for a blank at which a line must not break, such as that between a number and its
-noun.
-"""
+"""Placeholder for a blank at which a line must not break, such as that after a number."""
 
 COUNT = re.compile(r"[^\s;][^;]* breaks .*? to it")
-"""Pattern of the part of the result that stays on one line, so that tools can find it there."""
+"""Pattern of the part of the result that stays on one line for tools to find."""
 
 Line = Mapping[str, Any]
 ImplementationKey = tuple[str, str]
-"""Adapter and profile."""
+"""Adapter and profile of an implementation."""
 
 
 def verdict_tables(stream: Sequence[Line]) -> list[str]:
-    """Return the lines of the tables, the totals, and lines on all verdicts other than a pass."""
+    """Return the lines of tables and totals, and lines on every verdict other than a pass."""
     run, verdicts = stream[0], stream[1:]
     names = implementation_names(run["implementations"])
     found = [line for profile in run["profiles"] for line in _profile(profile, names, verdicts)]
@@ -96,8 +93,8 @@ def verdict_tables(stream: Sequence[Line]) -> list[str]:
 
 
 def result_text(stream: Sequence[Line], unchosen: Iterable[str] = (), enough: bool = True) -> str:
-    """Return a sentence on how many applicable rules each implementation violates, with any other
-    reasons why the run fails.
+    """Return a sentence on the applicable rules that each implementation violates, and why else the
+    run fails.
 
     `unchosen` are broken rules that the run was not asked to judge. If `enough` is false, the run
     had too few cases, and rules that no case reached do not fail it.
@@ -134,12 +131,12 @@ def _other_reasons(
 
 
 def _few(rules: Sequence[str]) -> str:
-    """Return the names of the first rules, and the number of the remaining rules."""
+    """Return the names of the first rules, and how many rules remain."""
     return first_of(rules, MAX_NAMED_RULES)
 
 
 def _broken_text(stream: Sequence[Line]) -> str:
-    """Return a text that says how many applicable rules each implementation violates."""
+    """Return text on how many applicable rules each implementation violates."""
     names = {one: name for (one, _), name in implementation_names(_runs(stream)).items()}
     words: dict[str, dict[str, str]] = defaultdict(dict)
     for line in stream[1:]:
@@ -169,8 +166,9 @@ def _runs(stream: Sequence[Line]) -> Sequence[Line]:
 
 
 def broken_rules_text(name: str, words: Mapping[str, str]) -> str:
-    """Return a sentence on how many applicable rules an implementation violates, and how many of
-    these are known deviations.
+    """Return a sentence on how many applicable rules an implementation violates.
+
+    It also says how many of these are known deviations.
     """
     counts = Counter(words.values())
     broken, known = sum(counts[one] for one in BREAKING_VERDICTS), counts["known_deviation"]
@@ -189,14 +187,14 @@ def broken_rules_text(name: str, words: Mapping[str, str]) -> str:
 
 
 def word_of(line: Line) -> str:
-    """Return the verdict in a line. The failure of a rule that is not a `must` is a warning."""
+    """Return the verdict in a line; a failure of a rule that is not a `must` is a warning."""
     if line["verdict"] == "fail" and line["level"] != "must":
         return "warning"
     return str(line["verdict"])
 
 
 def implementation_names(implementations: Iterable[Line]) -> dict[ImplementationKey, str]:
-    """Return the names of implementations. If names are equal, the adapter is appended."""
+    """Return the names of implementations; the adapter is appended to equal names."""
     called = {(one["adapter"], one["profile"]): str(one["name"]) for one in implementations}
     alike: dict[str, set[str]] = defaultdict(set)
     for (adapter, _), name in called.items():
@@ -210,7 +208,7 @@ def implementation_names(implementations: Iterable[Line]) -> dict[Implementation
 def _profile(
     profile: str, names: Mapping[ImplementationKey, str], verdicts: Sequence[Line]
 ) -> Iterator[str]:
-    """Yield the lines of a profile's table; many implementations are split into several tables."""
+    """Yield the lines of a profile's table; many implementations are spread over several tables."""
     cells: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
     for line in verdicts:
         if line["profile"] == profile:
@@ -229,7 +227,7 @@ def _profile(
 
 
 def _fitting(areas: Sequence[str], columns: Sequence[list[str]]) -> Iterator[list[list[str]]]:
-    """Yield the columns in groups that each fit into a terminal."""
+    """Yield groups of columns that each fit into a terminal."""
     room = WIDTH - 2 - max(map(len, ("area", *areas)))
     group: list[list[str]] = []
     taken = 0
@@ -253,7 +251,7 @@ def _table(areas: Sequence[str], columns: Sequence[Sequence[str]]) -> Iterator[s
 
 
 def count_cell(counts: Counter[str]) -> str:
-    """Return the text of a cell: the number of rules for each verdict, the worst first."""
+    """Return the text of a cell: the number of rules for each verdict, the worst verdict first."""
     said = [f"{counts[word]} {shown}" for word, shown in WORDS.items() if counts[word]]
     if not counts:
         return ""
@@ -276,7 +274,7 @@ def _totals(run: Line, verdicts: Sequence[Line]) -> Iterator[str]:
 
 
 def _absent(names: Mapping[ImplementationKey, str], verdicts: Iterable[Line]) -> Iterator[str]:
-    """Yield lines on what each implementation does not offer; tables mark such areas with `-`."""
+    """Yield lines on what each implementation does not offer; such areas are `-` in tables."""
     reasons: dict[tuple[str, str], dict[str, bool]] = defaultdict(dict)
     counts: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
     for line in verdicts:
@@ -305,10 +303,10 @@ def _absent(names: Mapping[ImplementationKey, str], verdicts: Iterable[Line]) ->
 def _other_verdicts(
     names: Mapping[ImplementationKey, str], profiles: Sequence[str], verdicts: Sequence[Line]
 ) -> Iterator[str]:
-    """Yield lines about each verdict other than a pass. In areas with judged rules, also yield
-    lines about rules that are not judged because a reading is assumed.
+    """Yield lines about each verdict other than a pass.
 
-    Rules with equal reasons share a line, except deviations.
+    In areas with judged rules, also yield lines about rules that are not judged because a reading
+    is assumed. Rules with equal reasons share a line, except deviations.
     """
     judged = {_place(line) for line in verdicts if word_of(line) != "not_applicable"}
     groups: dict[tuple[str, str, str, str], list[str]] = defaultdict(list)
@@ -334,8 +332,8 @@ def _place(line: Line) -> tuple[str, str, str]:
 
 
 def _reason(line: Line) -> str:
-    """Return why a rule has its verdict, on one line: the file of the failing case, or the reason
-    with advice.
+    """Return why a rule has its verdict, on one line: the failing case's file, or reason and
+    advice.
     """
     if line["failure"] and line["verdict"] != "known_deviation":
         return str(line["failure"]["case_file"])
@@ -345,8 +343,9 @@ def _reason(line: Line) -> str:
 
 
 def _neutral(run: Line) -> Iterator[str]:
-    """Yield lines on the neutralized settings of each implementation, without the reasons, which
-    only the stream has.
+    """Yield lines on the neutralized settings of each implementation.
+
+    Only the stream has the reasons why they are neutralized.
     """
     told = {one["name"]: one.get("neutral", {}) for one in run["implementations"]}
     for implementation, settings in told.items():

@@ -1,4 +1,4 @@
-"""Finding the documents among files, and comparing their text with the fingerprints."""
+"""Finding documents among files, and comparing their texts with fingerprints."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -15,7 +15,7 @@ SHARE = 0.5
 
 @dataclass(frozen=True)
 class Text:
-    """The text of a file, read as a document: its sentences by section, in order."""
+    """The text of a file read as a document: its sentences by section, in order."""
 
     file: Path
     sections: Mapping[str, list[str]]
@@ -30,7 +30,7 @@ class Text:
 def find_texts(documents: Mapping[str, Document], directory: Path) -> dict[str, Text]:
     """Return the most similar file for each document, by the document's ID.
 
-    Each file, or part of a file, is assigned to at most one document.
+    A file, or a part of one, is assigned to at most one document.
     """
     contents = dict(_contents(directory))
     alike = [

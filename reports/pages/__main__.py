@@ -13,9 +13,7 @@ OUTPUT = Path("reports/examples")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Write every page, and remove the pages of areas without examples. Return 0, or 2 on
-    failure.
-    """
+    """Write every page; remove the pages of areas without examples. Return 0, or 2 on failure."""
     to = _arguments(argv).to
     return status_of(lambda: _write(to), OSError)
 

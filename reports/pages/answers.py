@@ -26,15 +26,15 @@ DECLINED: Mapping[str, str] = {
 
 NOTHING = "nothing is unloaded"
 LINE = "<br>"
-"""Line break within an item of a list or a cell of a table."""
+"""Line break within a list item or a table cell."""
 
 
 MAX_LISTED_ANSWERS = 12
-"""Maximum number of answers that are listed. If there are more, only their number is shown."""
+"""Maximum number of answers that are listed; if there are more, only their number is shown."""
 
 
 def format_answers(answers: Sequence[Json]) -> str:
-    """Return the answers to the questions as text. Consecutive equal answers are given once."""
+    """Return the answers to the questions as text; consecutive equal answers are given once."""
     if len(answers) == 1:
         return _format_answer(answers[0])
     groups = [(answer, len(list(equal))) for answer, equal in groupby(answers)]
@@ -69,7 +69,7 @@ def _fields(answer: Json) -> Iterator[str]:
 
 
 def _with_equal_fields_joined(answer: Json) -> Iterator[tuple[Any, list[str]]]:
-    """Yield each value with the names of its fields; fields with equal objects share a value."""
+    """Yield each value with the names of its fields; fields with equal objects are one entry."""
     for value, names in groupby(answer, key=answer.__getitem__):
         together = list(names)
         if isinstance(value, Mapping):
@@ -108,6 +108,6 @@ def _pairs(values: Sequence[Json]) -> Iterator[tuple[Json, Json]]:
 
 
 def _changes(before: Json, value: Json) -> str:
-    """Return the fields in which an object differs from the object before it, as text."""
+    """Return the fields in which an object differs from the one before it, as text."""
     changed = {name: one for name, one in value.items() if before.get(name) != one}
     return format_object(changed) if changed else "as before"

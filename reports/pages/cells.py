@@ -1,4 +1,4 @@
-"""Formatting of values in cases and answers as text with units, for cells of tables."""
+"""Values in cases and answers as text with units, for table cells."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from pulsar_conformance.specs import load as load_specs
 Json = Mapping[str, Any]
 
 MAX_SHOWN_VALUES = 6
-"""Maximum length of a list that is shown in full. A longer list is shortened to its first and last
-values and its length.
+"""Maximum length of a list that is shown in full.
+
+A longer one is reduced to its first values, its last one and its length.
 """
 
 FIRST_VALUES = 3
@@ -27,11 +28,11 @@ MIN_SHOWN_PERCENT = Fraction(1, 100)
 STRATEGIES = "org.apache.pulsar.broker.loadbalance.impl."
 
 MANAGER_FIELDS = ("conf", "dynamic")
-"""Fields with the class of a load manager, for which its package matters."""
+"""Fields with the class of a load manager, shown with its package."""
 
 MESSAGES = ("msgRateIn", "msgRateOut")
 UNITLESS_SETTINGS = ("share", "ratio")
-"""Units that are not shown, since the settings with these units are plain numbers."""
+"""Units that are not shown, because their settings are plain numbers."""
 
 BYTES = ("msgThroughputIn", "msgThroughputOut")
 RATES = (*MESSAGES, *BYTES)
@@ -89,7 +90,7 @@ def format_number(value: float) -> str:
 
 
 def format_object(value: Json) -> str:
-    """Return an object as the text of one cell."""
+    """Return an object as the text of a single cell."""
     if set(value) == {"usage", "limit"} and not any(isinstance(one, str) for one in value.values()):
         return format_usage(value)
     if {*RATES, *SESSIONS, "numSamples"} & set(value):
@@ -149,13 +150,13 @@ def _format_sessions(value: Json) -> str:
 
 
 def _noun(name: str, value: Any) -> str:
-    """Return a field's heading for use after its value; in the singular if the value is 1."""
+    """Return a field's heading as used after its value: in the singular if the value is 1."""
     title = TITLES.get(name, name)
     return title.removesuffix("s") if value == 1 else title
 
 
 def format_in_and_out(value: Json, names: Sequence[str]) -> str:
-    """Return the values in and out as text: their sum, or the other value if one is 0.
+    """Return incoming and outgoing values as text: their sum or, if one is 0, the other.
 
     `names` are the fields with the two values. Empty if the object has neither field.
     """
@@ -182,7 +183,7 @@ def format_setting(name: str, value: Any) -> str:
 
 
 def join_shortened(texts: Sequence[str]) -> str:
-    """Return texts joined with commas; of many, only the first ones, the last one and the count."""
+    """Return texts joined with commas; of many texts, only the first, the last and the count."""
     if len(texts) <= MAX_SHOWN_VALUES:
         return ", ".join(texts) or "none"
     return f"{', '.join(texts[:FIRST_VALUES])}, …, {texts[-1]} ({len(texts)})"

@@ -32,12 +32,12 @@ RULE_ID = re.compile(r"\b[A-Z]+-\d\d\b")
 STORY, CHANNEL = "cluster.replay", "channel.apply"
 
 ABOUT: Mapping[str, Sequence[str]] = {"DATA": WRITTEN, "REPORT": WRITTEN, "MANAGER": LED}
-"""Fields of a story's steps that are shown only in examples of the rules of an area, by area."""
+"""For each area: fields of a story's steps that are shown only in examples of its rules."""
 
 TIED = "a tie: the first by name goes, and another carries as much"
 
 AVERAGE_FIELDS: Mapping[str, str] = {"short-term": "shortTermData", "long-term": "longTermData"}
-"""The bundle's field that holds the average to use, by the value of the reading `shed-window`."""
+"""A bundle's field with the average that shedding uses, by alternative of `shed-window`."""
 
 TITLES: Mapping[str, str] = {
     "BUNDLE": "Namespaces, bundles and hashes",
@@ -62,7 +62,7 @@ TITLES: Mapping[str, str] = {
     "REPORT": "Load reports and the monitor's tables",
     "ANSWER": "Answers in general",
 }
-"""Subject of each area, as the heading of its page."""
+"""Subject of each area, used as the heading of its page."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class ShownExample:
 
     @cached_property
     def questions(self) -> list[tuple[str, list[Table], Table, int]]:
-        """Each question: operation, case tables, derivation, and how often it is asked in a row."""
+        """Each question: operation, case tables, derivation, number of consecutive repetitions."""
         found: list[tuple[str, list[Table], Table, int]] = []
         before: tuple[str, Case] | None = None
         for question, derived in zip(self.example.questions, self.worked.derivations, strict=True):
@@ -97,8 +97,10 @@ class ShownExample:
         return found
 
     def _concerned(self, operation: str, steps: Sequence[Step]) -> Sequence[Step]:
-        """Return the steps of a derivation. For `settings.defaults`, return only the steps on
-        settings that the example's rules are about.
+        """Return the steps of a derivation that are shown.
+
+        For `settings.defaults`, these are only the steps on settings that the example's rules are
+        about.
         """
         if operation != "settings.defaults":
             return steps
@@ -118,7 +120,7 @@ class ShownExample:
 
     @property
     def released(self) -> list[tuple[str, str]]:
-        """Each version whose answer the documents do not allow, with the answer as text."""
+        """Each version with an answer that the documents do not allow, as text."""
         each = self.example.released.items()
         return [(version, format_answers(one.answers)) for version, one in each]
 
@@ -129,13 +131,13 @@ class ShownExample:
 
     @cached_property
     def other_rules(self) -> list[Rule]:
-        """Rules that the case also exercises, other than those that the example names."""
+        """Rules that the case also exercises, besides those that the example names."""
         return list(self.worked.other_rules())
 
     @cached_property
     def outcomes(self) -> list[tuple[str, str, str, str, str]]:
-        """Each alternative that changes the answer: reading, value, meaning, the sections that
-        allow it, and the new answer.
+        """Each alternative that changes the answer: reading, value, meaning, allowing sections, new
+        answer.
         """
         return [
             (
@@ -163,8 +165,10 @@ class ShownExample:
         return event_differences(case, self.worked.answers[0], one.answers[0], self._about)
 
     def _as_by_hand(self, answers: Sequence[Answer]) -> list[Answer]:
-        """Return the model's answers under another alternative, without the fields that the answer
-        by hand leaves out and whose values the alternative does not change.
+        """Return the model's answers under another alternative, limited to relevant fields.
+
+        Left out are fields that the answer by hand lacks and whose values the alternative does not
+        change.
         """
         if not self.example.allowed:
             return [*answers]
@@ -173,7 +177,7 @@ class ShownExample:
 
     @property
     def rules_named_by_hand(self) -> list[Rule]:
-        """Rules that the calculation by hand names and the page does not name elsewhere."""
+        """Rules that only the calculation by hand names on the page."""
         shown = {*self.example.rules, *(one.id for one in self.other_rules)}
         rules, written = load().rules, "\n".join(self.example.arithmetic)
         named = dict.fromkeys(one for one in RULE_ID.findall(written) if one in rules)
@@ -181,7 +185,7 @@ class ShownExample:
 
     @property
     def judged_unseen(self) -> list[str]:
-        """The rules that judge the case by fields of a story that its table leaves out."""
+        """The rules that judge the case by fields of a story that its table does not show."""
         if self.operations != [STORY]:
             return []
         unseen = {area for area, names in ABOUT.items() if {*names}.isdisjoint(self._about)}
@@ -189,21 +193,22 @@ class ShownExample:
 
     @property
     def _about(self) -> list[str]:
-        """Fields of a story's steps that are shown because the example's rules are about them."""
+        """Fields of a story's steps that are shown because of the example's rules."""
         found = (ABOUT.get(one.partition("-")[0], ()) for one in self.example.rules)
         return [name for fields in found for name in fields]
 
     @property
     def other_event_results(self) -> list[str]:
-        """A text for each further allowed answer to a story, on the events whose results differ."""
+        """Texts for the other allowed answers to a story, each with the events whose results
+        differ.
+        """
         [(_, case)] = self.example.questions
         answers = [answer for [answer] in self.example.allowed or ()]
         return [event_differences(case, answers[0], other, self._about) for other in answers[1:]]
 
     @cached_property
     def event_table(self) -> Table | None:
-        """A story's events as a table, with results worked out by hand, or else the model's
-        results.
+        """A story's events as a table, with the results by hand or, without any, the model's.
 
         None if the example is not a story.
         """
@@ -215,7 +220,7 @@ class ShownExample:
 
     @cached_property
     def answer_tables(self) -> list[Table]:
-        """The answer to a single `channel.apply` question as tables; empty for other questions."""
+        """The answer to a single `channel.apply` question as tables; empty otherwise."""
         if self.operations != [CHANNEL] or len(self.example.questions) > 1:
             return []
         [[answer]] = self.example.allowed or [self.worked.answers]
@@ -223,7 +228,7 @@ class ShownExample:
 
     @property
     def assumed(self) -> str:
-        """The time frames that other alternatives use, if some bundles have no average for them.
+        """The time frames that other alternatives use but for which some bundles have no average.
 
         The names are joined with "and"; empty if there are none.
         """
@@ -243,17 +248,17 @@ class ShownExample:
 
     @property
     def assumptions(self) -> list[str]:
-        """A sentence on each reading that the answer assumes and the example's profile does not."""
+        """A sentence on each reading that the answer assumes but the example's profile does not."""
         return list(assumed_readings(self.example, self.worked.profile))
 
     @property
     def has_steps(self) -> bool:
-        """True if some derivation has steps to show."""
+        """True if a derivation has steps to show."""
         return any(steps.rows for _, _, steps, _ in self.questions)
 
 
 def _without_unchanged(other: Answer, own: Answer, hand: Answer) -> Answer:
-    """Return an answer without the fields that `hand` lacks and that equal those of `own`."""
+    """Return the answer `other` without fields that `hand` lacks and in which it equals `own`."""
     found = {}
     for name, value in other.items():
         ours, by_hand = own.get(name), hand.get(name)
@@ -272,8 +277,9 @@ def _lists_events(operation: str, table: Table) -> bool:
 
 
 def derivation_table(steps: Sequence[Step]) -> Table:
-    """Return the steps of a derivation as a table, in which fields have the headings that they have
-    in the tables of cases. A step that has indented steps below it is bold.
+    """Return the steps of a derivation as a table; steps with indented steps below are bold.
+
+    Fields have the headings that they have in the tables of cases.
     """
     depths = [len(step.label) - len(step.label.lstrip()) for step in steps]
     below = [*depths[1:], 0]
@@ -286,9 +292,7 @@ def derivation_table(steps: Sequence[Step]) -> Table:
 
 
 def pages() -> dict[str, str]:
-    """Return the pages as Markdown, by file name: one for each area with examples, and the
-    index.
-    """
+    """Return the pages as Markdown, by file name: one per area with examples, and the index."""
     by_area: dict[str, list[ShownExample]] = defaultdict(list)
     for example in examples():
         area = PurePosixPath(example.file).stem.upper()
@@ -306,7 +310,7 @@ def pages() -> dict[str, str]:
 
 
 def template_environment(package: str) -> Environment:
-    """Return the template environment of a package, with the filters that all pages use."""
+    """Return the template environment of a package, with the filters of all pages."""
     made = Environment(
         loader=PackageLoader(package),
         undefined=StrictUndefined,
@@ -324,7 +328,7 @@ def template_environment(package: str) -> Environment:
 
 
 def _escaped(text: str) -> str:
-    """Return a text escaped for a table cell: nothing in it starts a tag or ends the cell."""
+    """Return a text escaped for a table cell, so that it cannot start a tag or end the cell."""
     return TAG.sub("&lt;", text).replace("|", "\\|").replace("\n", " ")
 
 

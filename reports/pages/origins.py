@@ -14,15 +14,15 @@ from pulsar_conformance.specs.lines import read_sheet
 from pulsar_conformance.specs.text import as_sentence, enumerated
 
 NUMBERS = "document_numbers.yaml"
-"""File with the numbers that the documents state, by section."""
+"""File of the numbers that the documents state, by section."""
 
 DEFAULTS = "settings.defaults"
-"""The operation whose answers contain documented defaults and no other numbers."""
+"""The operation whose answers contain only documented defaults as numbers."""
 
 OWN = "this example's own or defaults"
 
 MAX_COUNT = 4
-"""Highest number that needs no source, since small numbers are counts, such as two brokers."""
+"""Largest number that needs no source: small ones are counts, such as two brokers."""
 
 NUMBER = re.compile(r"(?<![\w.#])\d+(?:\.\d+)?(?![\w.]*_)")
 
@@ -40,9 +40,7 @@ def stated_numbers() -> Mapping[str, Mapping[str, Sequence[float]]]:
 
 
 def origin_sentences(example: Example) -> Iterator[str]:
-    """Yield sentences on the example's section, on where its rules are stated, and on its
-    numbers.
-    """
+    """Yield sentences on the sections of the example and its rules, and on its numbers."""
     rules = [load().rules[one] for one in example.rules]
     sourced = [rule for rule in rules if rule.sources]
     stating = {tuple(_sections_of(rule, example.document)) for rule in sourced}
@@ -75,8 +73,8 @@ def origin_sentences(example: Example) -> Iterator[str]:
 
 
 def assumed_readings(example: Example, profile: str) -> Iterator[str]:
-    """Yield sentences on each alternative that the answer assumes and that the quoted rules, taken
-    literally, contradict.
+    """Yield a sentence on each assumed alternative that contradicts the wording of the quoted
+    rules.
     """
     for reading, taken, closed in load().assumed_readings(profile, example.readings):
         assumes = f"The answer assumes `{reading.id}={taken.value}`"
@@ -97,8 +95,10 @@ def assumed_readings(example: Example, profile: str) -> Iterator[str]:
 
 
 def allowing_sections(profile: str, reading: str, alternative: Alternative) -> str:
-    """Return the sections that allow an alternative, those of a profile's documents if there are
-    any, and why implementations may not follow it in the profile.
+    """Return the sections that allow an alternative, and why implementations may not follow it.
+
+    Sections of the profile's own documents are preferred. The second text is empty if
+    implementations may follow the alternative in the profile.
     """
     own = load().documents_of(profile)
     sources = [one for one in alternative.sources if one.document in own]
@@ -121,8 +121,9 @@ def _states(example: Example, rule: Rule) -> bool:
 
 
 def _source(example: Example, rule: Rule) -> str:
-    """Return where a rule is stated: in the example's section and others of its document, or in
-    another document, if possible one of the same major version.
+    """Return where a rule is stated: in the example's document, or else in another document.
+
+    Another document of the same major version is preferred.
     """
     if _states(example, rule):
         sections = _with_own_first(example, _sections_of(rule, example.document))
@@ -143,7 +144,7 @@ def _sections_of(rule: Rule, document: str) -> list[str]:
 
 
 def _with_own_first(example: Example, sections: Sequence[str]) -> list[str]:
-    """Return sections, the example's own first."""
+    """Return sections with the example's own section first."""
     return sorted(sections, key=lambda one: one != example.section)
 
 

@@ -15,16 +15,15 @@ from pulsar_conformance.reports.pages.answers import format_answers
 from pulsar_conformance.specs import Alternative, Rule, load
 
 ABOUT_ALL = "settings.defaults"
-"""Operation for which other rules are not listed: every rule about a setting judges its answers."""
+"""Operation for which no other rules are listed, since every rule about a setting judges it."""
 
 DRAWING: Mapping[str, str] = {"place.select": "candidates", "place.broker": "brokers"}
-"""Operations whose answer may be a random choice, with the field of a case that lists the brokers.
-"""
+"""Operations with answers that may be random, and the field of a case that lists the brokers."""
 
 
 @dataclass(frozen=True)
 class ReadingOutcome:
-    """The model's answers under another alternative of one reading."""
+    """The model's answers under another alternative of a reading."""
 
     reading: str
     alternative: Alternative
@@ -32,12 +31,12 @@ class ReadingOutcome:
     drawn: tuple[str, ...] = ()
     """The brokers among which the model chooses at random; empty if the answer is not random."""
     tied: bool = False
-    """True if a bundle is shed only because its name comes before that of an equal one."""
+    """True if a bundle is shed only because its name sorts before that of an equal bundle."""
 
 
 @dataclass(frozen=True)
 class DerivedExample:
-    """An example with the model's derivations under the first profile whose model answers it."""
+    """An example with the model's derivations, under the first profile that answers it."""
 
     example: Example
     profile: str
@@ -69,7 +68,7 @@ class DerivedExample:
         return tuple(dict(one.answer) for one in self.derivations)
 
     def other_rules(self) -> Iterator[Rule]:
-        """Yield the rules that the case also exercises, other than those that the example names.
+        """Yield the rules that the case also exercises, besides those that the example names.
 
         The model's answers keep these rules under the example's readings.
         """
@@ -116,7 +115,8 @@ def profiles_of(example: Example) -> list[str]:
 
 
 def drawn_brokers(example: Example, profile: str, readings: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the brokers among which the model chooses at random for a single question, in order.
+    """Return the brokers among which the model chooses at random in an example's single question,
+    in order.
 
     Empty if the answer is not random.
     """

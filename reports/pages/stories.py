@@ -25,11 +25,11 @@ WRITTEN = ("reports", "written")
 """Fields of a step about data that brokers and the leader write."""
 
 LED = ("leader", "leaderNode")
-"""Fields of a step about the broker that is the leader."""
+"""Fields of a step about the leader."""
 
 
 def event_table(case: Json, answer: Json, about: Sequence[str] = ()) -> Table:
-    """Return a table of events and their results, in which equal consecutive rows are merged.
+    """Return a table of events and their results; equal consecutive rows are merged.
 
     The fields in `WRITTEN` and `LED` are shown only if they are in `about`.
     """
@@ -121,9 +121,7 @@ def _step_results(step: Json, before: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _led_by(step: Json, before: Mapping[str, Any]) -> Iterator[str]:
-    """Yield texts on the leader, and on the broker that the leader's znode names, if they have
-    changed.
-    """
+    """Yield texts on changes of the leader, and of the broker that the leader's znode names."""
     said = {"leader": "leads", "leaderNode": "is named in the leader's znode"}
     for name, verb in said.items():
         if name in step and step[name] != before.get(name):
@@ -131,7 +129,7 @@ def _led_by(step: Json, before: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _written_results(step: Json) -> Iterator[str]:
-    """Yield text about when each broker reported, when the leader wrote samples, and how many."""
+    """Yield texts on when each broker reported, and when and how many samples the leader wrote."""
     for broker, report in step.get("reports", {}).items():
         if report["minutes"]:
             yield f"{broker} reports at {_minutes(report['minutes'])}"

@@ -24,33 +24,36 @@ from pulsar_conformance.reports.pages.cells import (
 )
 
 MAX_TABLE_ROWS = 60
-"""Maximum number of rows of a table. A longer table shows only its first rows and its last."""
+"""Maximum number of rows of a table; longer tables show only the first rows and the last one."""
 
 FIRST_ROWS = 10
 
 SETTINGS = "settings"
 
 ISOLATION = "isolation"
-"""Field of a case that is empty if another field, `policies`, holds the isolation policies."""
+"""Field of a case that is empty if isolation policies are in another field, `policies`."""
 
 MINUTES, SINCE = "minutes", "minutes since the cycle before"
-"""Field of a cycle, and its heading; in the first cycle, the field has no meaning."""
+"""Field of a cycle with the minutes since the previous cycle, and its heading.
+
+In the first cycle, the field has no meaning.
+"""
 
 UNUSED = dict.fromkeys((TITLES.get(name, name) for name in RESOURCES), "0 %") | {"bundles": "0"}
-"""The value shown for a broker that does not report a value, by column heading."""
+"""By column heading: the value shown for a broker that does not report one."""
 
 NUMBERED = re.compile(r"(\D*)(\d+)(\D.*|)")
-"""Pattern of a name that contains a number, such as a broker's name in a StatefulSet."""
+"""Pattern of a name with a number, such as that of a broker in a StatefulSet."""
 
 MAX_EQUAL_BROKERS = 2
-"""Maximum number of equal consecutive brokers with a row each; a longer run shares one row."""
+"""Maximum number of consecutive equal brokers with separate rows; more brokers share one row."""
 
 MAX_FIELD_COLUMNS = 8
-"""Maximum number of fields with a column each; if objects have more, all share one column."""
+"""Maximum number of fields with separate columns; more fields share one column."""
 
 
 ONE_BROKER = ("broker", "written", "now")
-"""Fields that each hold the report of a single broker."""
+"""Fields that hold the report of a single broker."""
 
 FIRST_COLUMNS = (*(TITLES.get(name, name) for name in RESOURCES), "bytes", "messages", "bundles")
 """Columns that come first in a table of brokers, in this order."""
@@ -65,7 +68,7 @@ class Table:
 
     @property
     def shown(self) -> tuple[tuple[str, ...], ...]:
-        """The rows to show. A long table leaves out the rows in the middle."""
+        """The rows to show; the middle of a long table is left out."""
         if len(self.rows) <= MAX_TABLE_ROWS:
             return self.rows
         left_out = (f"… {len(self.rows) - FIRST_ROWS - 1} more", *("" for _ in self.headings[1:]))
@@ -99,7 +102,7 @@ def case_tables(
 
 
 def _settings(values: Json, defaults: Mapping[str, Any]) -> Table:
-    """Return a table of settings with their values and defaults."""
+    """Return a table of settings with values and defaults."""
     rows = (
         (f"`{name}`", format_setting(name, value), format_setting(name, defaults.get(name)))
         for name, value in values.items()
@@ -108,7 +111,7 @@ def _settings(values: Json, defaults: Mapping[str, Any]) -> Table:
 
 
 def _cycle_tables(cycles: Sequence[Json]) -> Iterator[Table]:
-    """Yield the tables of each cycle. A table that equals the previous cycle's table is only
+    """Yield the tables of each cycle; a table that equals that of the previous cycle is only
     mentioned.
     """
     before: list[Table] = []
@@ -168,10 +171,10 @@ def _of_field(case: Json, name: str, value: Any) -> Table:
 
 
 def _alike(case: Json) -> list[list[str]]:
-    """Return groups of consecutive brokers; the brokers of a group share a row of the table.
+    """Return groups of consecutive brokers that share a row of the table.
 
-    They have equal reports, equal bundles, and names numbered without a gap. A run of up to
-    `MAX_EQUAL_BROKERS` such brokers is split into single brokers.
+    They have equal reports, equal bundles, and names numbered without a gap. Up to
+    `MAX_EQUAL_BROKERS` such brokers have separate rows nevertheless.
     """
     bundles = case.get("bundles", {})
 
@@ -181,7 +184,7 @@ def _alike(case: Json) -> list[list[str]]:
         return broker, [(bundles.get(one), latest.get(one)) for one in owned]
 
     def numbered(place: int, name: str) -> object:
-        """Return a value that is the same for consecutive names numbered without a gap."""
+        """Return a value that is equal for consecutive names numbered without a gap."""
         found = NUMBERED.fullmatch(name)
         return (found[1], int(found[2]) - place, found[3]) if found else name
 
@@ -226,9 +229,7 @@ def _broker_fields(broker: Json) -> Iterator[tuple[str, str]]:
 
 
 def _bundles(case: Json) -> Table:
-    """Return a table with a row per bundle: its owner, its load, and the time of its last
-    unload.
-    """
+    """Return a table with a row per bundle: its owner, its load, the time of its last unload."""
     brokers = case["brokers"].items()
     owners = {bundle: name for name, broker in brokers for bundle in broker.get("bundles", ())}
     latest = {
@@ -267,7 +268,7 @@ def _objects(title: str, objects: Mapping[str, Json]) -> Table:
 
 
 def _rows(title: str, objects: Sequence[Any]) -> Table:
-    """Return a table with a row per object. Equal consecutive objects share a row."""
+    """Return a table with a row per object; equal consecutive objects share a row."""
     fields = list(dict.fromkeys(field for one in objects for field in one))
     runs, first = [], 1
     for one, equal in groupby(objects):

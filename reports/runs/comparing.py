@@ -1,4 +1,4 @@
-"""Comparison of two reports: which verdicts became better or worse."""
+"""Comparison of two reports: verdicts that became better or worse."""
 
 from __future__ import annotations
 
@@ -23,9 +23,7 @@ STANDINGS: Mapping[str, str] = {
     **dict.fromkeys(("undecided", "unexercised", "error"), UNCLEAR),
     "not_applicable": NOT_JUDGED,
 }
-"""The standing of a rule, by its verdict. It does not depend on whether the rule is listed as a
-known deviation.
-"""
+"""The standing of a rule, by its verdict, whether or not it is a known deviation."""
 
 DIRECTIONS: Mapping[tuple[str, str], str] = {
     (BROKEN, KEPT): "better",
@@ -34,13 +32,14 @@ DIRECTIONS: Mapping[tuple[str, str], str] = {
     (KEPT, UNCLEAR): "worse",
     (UNCLEAR, BROKEN): "worse",
 }
-"""The direction of a change, by the standings before and after. All other changes are neither
-better nor worse. A change from broken to unclear is not better, since nothing shows that the rule
-is kept.
+"""The direction of a change, by the standings before and after.
+
+Other changes are neither better nor worse. A change from broken to unclear is not better, since
+nothing shows that the rule is kept.
 """
 
 ABSENT: Line = {"verdict": "not there", "why": ""}
-"""The line that stands for a rule that is missing in a report."""
+"""Line of a report in place of a rule that the report lacks."""
 
 
 @dataclass(frozen=True)
@@ -61,8 +60,8 @@ class ChangedVerdict:
 
 
 def changed_verdicts(before: Report, after: Report) -> dict[str, list[ChangedVerdict]]:
-    """Return the changed verdicts by direction (`better`, `worse` or `other`), in the order of the
-    rules.
+    """Return the changed verdicts, in the order of the rules, by direction: `better`, `worse` or
+    `other`.
     """
     old, new = ({line["rule"]: line for line in report["verdicts"]} for report in (before, after))
     found: dict[str, list[ChangedVerdict]] = {"better": [], "worse": [], "other": []}
@@ -78,8 +77,8 @@ def changed_verdicts(before: Report, after: Report) -> dict[str, list[ChangedVer
 def standing(line: Line) -> str:
     """Return the standing that a verdict gives a rule: kept, broken, unclear or not judged.
 
-    A verdict on a rule that is listed as a known deviation and not broken counts as the verdict
-    that the rule would have without the list.
+    If the rule is a known deviation but not broken, its verdict counts as it would without the list
+    of known deviations.
     """
     word, why = str(line["verdict"]), str(line.get("why", ""))
     if word == "unexpected_pass" and why.startswith(LISTED_REASON):
@@ -88,5 +87,5 @@ def standing(line: Line) -> str:
 
 
 def stale_deviations(report: Report) -> list[str]:
-    """Return the rules that a run's list of known deviations names although none is broken."""
+    """Return the rules that a run lists as known deviations although they are not broken."""
     return [line["rule"] for line in report["verdicts"] if line["verdict"] == "unexpected_pass"]

@@ -14,22 +14,20 @@ from pulsar_conformance.specs.text import cut, printable
 
 LABEL = "conformance"
 COLOURS = {"good": "#2e7d32", "known": "#9a6700", "bad": "#c62828"}
-"""Colors of a badge: for a run in which every `must` is kept, for known deviations, and for a
-failed run.
-"""
+"""Colors of a badge: every `must` is kept; some are known deviations; the run failed."""
 PIXELS = 6.6
 """Average width of a letter in a badge, in pixels, rounded up."""
 PADDING = 10
 FAILURE_VERDICTS = ("error", "fail", "unexpected_pass", "unexercised")
 """Verdicts that are failures in JUnit XML."""
 JUNIT_WORDS = {"not_applicable": "not applicable", "warning": "warning"}
-"""Words for verdicts in JUnit XML, where they differ from the words in tables."""
+"""Words for verdicts in JUnit XML that differ from those in tables."""
 MAX_QUOTED_LENGTH = 120
 """Maximum number of characters of an answer that a message of JUnit XML quotes."""
 
 
 def badge_text(report: Report) -> str:
-    """Return the text of a badge, which says how many of the applicable rules are kept."""
+    """Return the text of a badge: how many of the applicable rules are kept."""
     counts = report["summary"]
     applicable = sum(counts.values()) - counts.get("not_applicable", 0)
     known = counts.get("known_deviation", 0)
@@ -38,7 +36,7 @@ def badge_text(report: Report) -> str:
 
 
 def badge_color(report: Report) -> str:
-    """Return the color of a badge, which corresponds to the exit status of the run."""
+    """Return the color of a badge, which depends on the exit status of the run."""
     if report["conformant"]:
         return COLOURS["good"]
     bad = any(

@@ -1,4 +1,4 @@
-"""Reports built from the verdict stream of a run; each is about one implementation and profile."""
+"""Reports made from the verdict stream of a run, each about one implementation and profile."""
 
 from __future__ import annotations
 
@@ -18,9 +18,7 @@ from pulsar_conformance.specs.errors import UserError
 Report = dict[str, Any]
 Line = Mapping[str, Any]
 BREAKING_VERDICTS = ("fail", "known_deviation", "error", "unexercised")
-"""Verdicts on a `must` rule that prevent a conformant report: the rule is broken or not known to be
-kept.
-"""
+"""Verdicts on a `must` rule that prevent a conformant report: broken, or not known to be kept."""
 VERSION = 1
 
 
@@ -30,7 +28,7 @@ class BadReport(UserError):
 
 @dataclass(frozen=True)
 class RunDetails:
-    """Information about a run that its verdict stream does not contain."""
+    """Information about a run that is not in its verdict stream."""
 
     date: str
     project: str
@@ -79,10 +77,10 @@ def make_reports(lines: Sequence[Line], about: RunDetails) -> Iterator[Report]:
 
 
 def with_cases(report: Report, folder: Path) -> Report:
-    """Return a report whose failures name copies of their cases.
+    """Return a report whose failures name copies of their cases, made in `folder`.
 
-    The copies are put into `folder`, which is created anew. If a case is no longer where the run
-    saved it, the failure keeps its old name.
+    The folder is recreated. If a case is no longer where the run saved it, the failure keeps its
+    old name.
     """
     shutil.rmtree(folder, ignore_errors=True)
     verdicts = [_with_case(line, folder) for line in report["verdicts"]]
@@ -104,7 +102,7 @@ def _with_case(line: Line, folder: Path) -> Line:
 
 
 def _check_complete(profile: str, verdicts: Sequence[Line]) -> None:
-    """Check that the run did more than replay a case. Errors: `BadReport`."""
+    """Check that the run did more than replay a single case. Errors: `BadReport`."""
     drawn = any(line["drawn"] or line["examples"] for line in verdicts)
     if not drawn and any(line["saved"] for line in verdicts):
         raise BadReport(
@@ -139,7 +137,7 @@ def _report(first: Line, one: Line, verdicts: Sequence[Line], about: RunDetails)
 
 
 def _verdict(line: Line) -> Line:
-    """Return a line of the stream without the fields that are the same in the whole report."""
+    """Return a line of the stream without fields that are the same throughout the report."""
     return {
         name: value
         for name, value in line.items()
@@ -158,20 +156,18 @@ def _command(first: Line, one: Line, known: str) -> str:
 
 
 def is_conformant(verdicts: Sequence[Line]) -> bool:
-    """True if at least one `must` rule passes and none has a verdict of `BREAKING_VERDICTS`."""
+    """True if at least one `must` rule passes and none has one of `BREAKING_VERDICTS`."""
     musts = [line["verdict"] for line in verdicts if line["level"] == "must"]
     return "pass" in musts and not set(BREAKING_VERDICTS).intersection(musts)
 
 
 def count_verdicts(verdicts: Sequence[Line]) -> dict[str, int]:
-    """Return the number of rules by verdict. A failed rule that is not a `must` counts as a
-    warning.
-    """
+    """Return the number of rules by verdict; a failed rule that is not a `must` is a warning."""
     return dict(sorted(Counter(map(word_of, verdicts)).items()))
 
 
 def write_report(report: Report, file: Path) -> None:
-    """Write a report with each verdict on a line of its own, so that people can compare reports."""
+    """Write a report with one verdict per line, so that people can compare reports."""
     head = {name: value for name, value in report.items() if name != "verdicts"}
     text = json.dumps(head, indent=1, ensure_ascii=False).removesuffix("\n}")
     lines = ",\n".join(f"  {json.dumps(one, ensure_ascii=False)}" for one in report["verdicts"])

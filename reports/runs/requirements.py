@@ -1,6 +1,6 @@
 """Requirement sets: the rules of a profile at the time when the set was frozen.
 
-A report is compared with the set of its version, even if rules have changed since.
+A report is compared with the set of its version, even if rules have changed since then.
 """
 
 from __future__ import annotations
@@ -20,9 +20,7 @@ Entry = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Requirements:
-    """The testable rules of a profile, with their levels and the fingerprints of what they
-    require.
-    """
+    """The testable rules of a profile, with their levels and fingerprints of their content."""
 
     profile: str
     version: int | None
@@ -33,7 +31,7 @@ class Requirements:
 
     @property
     def checksum(self) -> str:
-        """The SHA-256 of the rules; it does not depend on the order of their fields."""
+        """The SHA-256 of the rules, whatever the order of their fields."""
         return checksum(self.rules)
 
     @property
@@ -97,7 +95,9 @@ def _read(file: Path) -> Requirements:
 
 
 def requirements_to_report(profile: str) -> Requirements:
-    """Return the oldest frozen set that equals the current rules; if none, the current rules."""
+    """Return the oldest frozen set that equals the current rules or, if none does, the current
+    rules.
+    """
     current = current_requirements(profile)
     return next(
         (one for one in frozen_requirements(profile) if one.checksum == current.checksum), current

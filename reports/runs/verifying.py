@@ -1,4 +1,4 @@
-"""Verification of reports without repeating their runs."""
+"""Verification of reports, without repeating their runs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def read_report(file: Path) -> Report:
 
 
 def verify(report: Report) -> None:
-    """Check that a report is consistent, and that it matches the requirement set of its version.
+    """Check that a report is consistent and matches the requirement set of its version.
 
     Errors: `BadReport` with the first problem.
     """

@@ -16,7 +16,7 @@ OUTPUT = Path("reports/out")
 ASSETS = "assets"
 VENDOR = "vendor"
 SOURCES, THEME, CONFIGURATION = "site-sources", "site-theme", "zensical.toml"
-"""Folder of the pages, folder of changes to the theme, and file with the generator's settings."""
+"""Folder of the pages, folder of changes to the theme, and file of the generator's settings."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -1,4 +1,4 @@
-"""A picture of a placement: the candidates with usage and score, and marks on possible choices."""
+"""A picture of a placement: candidates with usage and score, the possible choices marked."""
 
 from __future__ import annotations
 
@@ -26,20 +26,18 @@ SCORE = re.compile(r".* = (\d+(?:\.\d+)?)")
 
 @dataclass(frozen=True)
 class DrawnCandidate:
-    """A broker that placement compares, with its numbers from the derivation."""
+    """A broker that placement compares, with its figures in the derivation."""
 
     name: str
     usage: float
     note: str
-    """The broker's score or rate, or the reason why it is left out. Empty if only usage is
-    compared.
-    """
+    """The broker's score or rate, or why it is left out; empty if only usage is compared."""
     left_out: bool
     chosen: bool
 
     @property
     def kind(self) -> str:
-        """The CSS class that determines the color of the broker's bar."""
+        """The CSS class that gives the color of the broker's bar."""
         if self.chosen:
             return "bar"
         return "over" if self.left_out else "other"

@@ -1,4 +1,4 @@
-"""SVG elements of pictures. The page's style gives their colors.
+"""SVG elements of pictures, colored by the style of the page.
 
 A picture is as wide as a phone, so that nobody has to scroll it. Lengths are in pixels.
 """
@@ -11,9 +11,11 @@ from html import escape
 WIDTH = 360
 ROW = 26
 CHARACTER = 7.0
-"""Maximum width of a character in the style's font size; digits and spaces are narrower."""
+"""Maximum width of a character, in pixels, in the style's font size; digits and spaces are
+narrower.
+"""
 GAP = 4
-"""Distance between a text and a line beside it."""
+"""Distance in pixels between a text and a line beside it."""
 
 
 def svg(height: float, said: str, body: Sequence[str]) -> str:
@@ -48,10 +50,10 @@ def beside_lines(left: float, words: str, lines: Sequence[float]) -> float:
 
 
 def width_of(words: str) -> float:
-    """Return the maximum width of a text."""
+    """Return the maximum width of a text, in pixels."""
     return CHARACTER * len(words)
 
 
 def text(left: float, top: float, words: str, anchor: str = "start") -> str:
-    """Return a text; `top` is the position of its baseline."""
+    """Return a text element; `top` is the position of the text's baseline."""
     return f'<text x="{left:.1f}" y="{top:g}" text-anchor="{anchor}">{escape(words)}</text>'

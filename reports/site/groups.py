@@ -1,4 +1,4 @@
-"""A picture of an anti-affinity group: where its namespaces are, and where the next one may go."""
+"""A picture of an anti-affinity group: the brokers of its namespaces, and of the next one."""
 
 from __future__ import annotations
 

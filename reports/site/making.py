@@ -38,21 +38,19 @@ GUIDES = Path(__file__).parent / "guides"
 CHANGES = Path(__file__).parents[1] / "changes"
 CHANGELOG = Path("CHANGELOG.md")
 CONVERSATION = Path(__file__).parent / "reference" / "protocol.md"
-"""File with the first part of the page about the protocol; guides also link to it."""
+"""File with the first part of the page about the protocol, to which guides also link."""
 EXAMPLES = "../../examples/README.md"
-"""Path by which guides link to the worked examples. On the site, examples are on the pages of
-rules.
-"""
+"""Path by which guides link to worked examples, which are on the pages of rules on the site."""
 PROFILES = ("documented-3.0", "documented-5.0")
-"""Profiles whose exchanges the page about the protocol shows; the first one is preferred."""
+"""Profiles whose exchanges are shown on the page about the protocol, the preferred one first."""
 MAX_EXAMPLE_LENGTH = 50_000
-"""Maximum number of characters of an example on a page. A longer example is only linked."""
+"""Maximum length in characters of an example on a page; a longer one is only linked."""
 ADDRESS = re.compile(r"https?://[^\s<>]*[^\s<>.,;:)]")
-"""Pattern of a URL in a text, without punctuation that ends the sentence."""
+"""Pattern of a URL in a text, without punctuation at the end of the sentence."""
 
 
 class Site:
-    """The data of all pages; it is read only once."""
+    """The data of all pages, read only once."""
 
     def __init__(self) -> None:
         self.specs: Specs = load()
@@ -180,7 +178,7 @@ class Site:
 
 
 def document_labels(every: Specs) -> Mapping[str, str]:
-    """Return a unique name for each document: title, version and, if needed, the form of a copy."""
+    """Return a unique label for each document: title, version and, if needed, form of the copy."""
     found = every.documents.values()
     named = {one.id: f"{one.title} ({one.version})" for one in found}
     often = Counter(named.values())
@@ -200,7 +198,7 @@ def _link(address: re.Match[str]) -> str:
 
 
 def _by_rule() -> Mapping[str, Sequence[ShownExample]]:
-    """Return the worked examples of each rule; those mainly about the rule come first."""
+    """Return the worked examples of each rule, those mainly about the rule first."""
     found: dict[str, list[ShownExample]] = defaultdict(list)
     for example in examples():
         shown = ShownExample(DerivedExample.of(example))
@@ -210,15 +208,13 @@ def _by_rule() -> Mapping[str, Sequence[ShownExample]]:
 
 
 def _place_of(rule: str, shown: ShownExample) -> tuple[int, bool]:
-    """Return a sort key: the rule's place among the example's rules, and whether the example
-    belongs to another area.
-    """
+    """Return a sort key: the rule's place in the example, and whether the area is another."""
     area = rule.partition("-")[0].lower()
     return shown.example.rules.index(rule), not shown.example.id.startswith(area)
 
 
 def _exchanges(every: Specs) -> Iterator[Mapping[str, object]]:
-    """Yield each operation with its fields, its rules, and an example of a question and answer."""
+    """Yield each operation with its fields, its rules, and an example of question and answer."""
     for name in operations():
         profile, rules = next(_asked_by(every, name))
         case = shapes.example_case(name, profile)
@@ -247,9 +243,7 @@ def _asked_by(every: Specs, operation: str) -> Iterator[tuple[str, list[Rule]]]:
 
 
 def _counts(specs: Specs) -> Mapping[str, int]:
-    """Return the numbers on the first page. A sentence that several documents repeat counts
-    once.
-    """
+    """Return the numbers on the first page; sentences repeated in several documents count once."""
     sentences = {
         (document.id, section.title, one.number): one.sha256
         for document in specs.documents.values()

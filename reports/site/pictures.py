@@ -1,7 +1,7 @@
 """Pictures of worked examples, as SVG within a page.
 
 Each picture draws numbers of the model's derivation or of the case, and has a text for screen
-readers. The page's style gives the colors, so that they follow light and dark mode.
+readers. The style of the page gives the colors, so that they follow light and dark mode.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ PERCENT = re.compile(r"(-?\d+(?:\.\d+)?) %")
 RANGE = re.compile(r"(0x[0-9a-f]{8})_(0x[0-9a-f]{8})")
 MAX_ROWS = 12
 MAX_EVENT_LENGTH = 38
-"""Maximum length of the text of an event. The table below has the full text."""
+"""Maximum length of an event's text; the table below has the full text."""
 PLACING = ("place.select", "place.broker")
 LIMITS = ("threshold", "limit")
 
 
 @dataclass
 class MeasuredBroker:
-    """A broker with the percentages in its derivation; a missing percentage is None."""
+    """A broker with the percentages in its derivation; None for a missing one."""
 
     name: str
     usage: float | None = None
@@ -53,7 +53,7 @@ def pictures(shown: ShownExample) -> Iterator[str]:
 
 
 def _pictures(shown: ShownExample) -> Iterator[str]:
-    """Yield the picture of each question. Equal questions have equal pictures."""
+    """Yield the picture of each question; equal questions have equal pictures."""
     for (operation, case), derived in zip(
         shown.example.questions, shown.worked.derivations, strict=True
     ):
@@ -69,7 +69,7 @@ def _pictures(shown: ShownExample) -> Iterator[str]:
 
 
 def _usage_bars(steps: Sequence[Step]) -> str:
-    """Return a picture with a bar for each broker's usage, and with the average and the limit."""
+    """Return a picture with a bar for each broker's usage, and lines for average and limit."""
     brokers, average, limit = _brokers(steps)
     measured = [one for one in brokers if one.usage is not None][:MAX_ROWS]
     if not measured:
@@ -112,9 +112,7 @@ def _usage_bars(steps: Sequence[Step]) -> str:
 
 
 def _brokers(steps: Sequence[Step]) -> tuple[list[MeasuredBroker], float | None, float | None]:
-    """Return the brokers of a derivation, and the average and the limit with which they are
-    compared.
-    """
+    """Return the brokers of a derivation, with the average and limit to which they are compared."""
     found: list[MeasuredBroker] = []
     average = limit = None
     for step in steps:
@@ -136,7 +134,7 @@ def _brokers(steps: Sequence[Step]) -> tuple[list[MeasuredBroker], float | None,
 
 
 def _ranges(case: Mapping[str, Any], answer: Mapping[str, Any]) -> str:
-    """Return a picture of the hash ranges in a question and in its answer."""
+    """Return a picture of the hash ranges in a question and its answer."""
     rows = [
         (word, parts)
         for word, value in (
@@ -175,7 +173,7 @@ def _ranges(case: Mapping[str, Any], answer: Mapping[str, Any]) -> str:
 
 
 def _parts(value: Any) -> list[tuple[int, int]]:
-    """Return the ranges of hashes given as boundaries, as bundle names or as one bundle name."""
+    """Return the hash ranges in a value: boundaries, bundle names or one bundle name."""
     names = [value] if isinstance(value, str) else value
     if not isinstance(names, list) or not all(isinstance(one, str) for one in names):
         return []
@@ -189,7 +187,7 @@ def _parts(value: Any) -> list[tuple[int, int]]:
 
 
 def _time_line(events: Sequence[tuple[str, str]]) -> str:
-    """Return a picture of events on a time line, at the minutes when they happen."""
+    """Return a picture of events on a time line, each at its minute."""
     known = [(float(minute), said) for minute, said in events if _is_number(minute)][:MAX_ROWS]
     if not known:
         return ""

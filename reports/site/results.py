@@ -55,7 +55,7 @@ class Result:
 
     @property
     def sentence(self) -> str:
-        """A sentence with the number of applicable rules that the implementation violates."""
+        """A sentence on how many applicable rules the implementation violates."""
         return broken_rules_text(
             self.name, {rule: word_of(one) for rule, one in self.verdicts.items()}
         )
@@ -72,9 +72,7 @@ class Result:
 
     @property
     def of_classes(self) -> bool:
-        """True if the classes of a release were judged, rather than a cluster or another
-        program.
-        """
+        """True if the classes of a release were judged, not a cluster or another program."""
         return self.name.startswith("pulsar ")
 
     @property
@@ -84,7 +82,7 @@ class Result:
 
     @property
     def requirements(self) -> str:
-        """The report's requirements version, with the newest version if that is different."""
+        """The report's requirements version and, if it differs, the newest version."""
         version = self.report["requirements"].get("version")
         newest = max((one.version or 0 for one in frozen_requirements(self.profile)), default=0)
         if version is None:
@@ -93,7 +91,7 @@ class Result:
 
     @cached_property
     def verdicts(self) -> Mapping[str, Line]:
-        """The report's entry on each judged rule, by ID."""
+        """The report's entry on each judged rule, by the ID of the rule."""
         return {line["rule"]: line for line in self.report["verdicts"]}
 
     def word(self, rule: str) -> str:
@@ -113,7 +111,7 @@ class Result:
 
     @property
     def saved(self) -> int:
-        """The number of saved cases from earlier runs that this run replayed, counted per rule."""
+        """The number of earlier runs' saved cases that this run replayed, counted per rule."""
         return sum(one["saved"] for one in self.verdicts.values())
 
     def verdict_text(self, rule: str) -> str:
@@ -130,8 +128,10 @@ class DeviationReplay:
     """The command that explains the case under the profile that judges it."""
     command: str
     rule: str
-    """The rule that fails in the replay. It is the deviation's rule, unless the implementation does
-    not answer the case, and the missing answer counts against another rule.
+    """The rule that fails in the replay.
+
+    It is the deviation's rule, unless the implementation gives no answer to the case, and this
+    counts against another rule.
     """
 
 
@@ -149,7 +149,7 @@ class ListedDeviation:
 
     @property
     def documented(self) -> bool:
-        """True if the rule is stated in the documents by which the release is judged."""
+        """True if the documents by which the release is judged state the rule."""
         found = LIST_NAME.fullmatch(self.file)
         return found is not None and deviation_profile(self.entry["rule"], found[3]) != UNWRITTEN
 
@@ -185,8 +185,8 @@ class ListedDeviation:
 def _counted_against(rule: str, profile: str, readings: Mapping[str, str], case: str) -> str:
     """Return the rule against which a case without an answer counts.
 
-    It is `rule` if that rule judges the model's answer to the case. Otherwise it is the first rule
-    that judges the answer.
+    It is `rule` if this rule judges the model's answer to the case, and otherwise the first rule
+    that does.
     """
     trial, model = load_saved(CASES / case).trial, Model(profile, readings)
     answers = [model.answer(*question) for question in trial.questions]
@@ -220,7 +220,7 @@ def version_numbers(version: str) -> list[int]:
 
 @dataclass(frozen=True)
 class VersionStep:
-    """The verdicts that change from one version of an implementation to the next, by kind of
+    """The verdicts that change between consecutive versions of an implementation, by kind of
     change.
     """
 
@@ -230,7 +230,7 @@ class VersionStep:
 
 
 def version_steps(every: Sequence[Result]) -> list[VersionStep]:
-    """Return the steps between versions of each implementation, for rules in both reports."""
+    """Return the steps between versions of each implementation, about rules in both reports."""
     found = []
     for before, after in pairwise(every):
         if before.name.rpartition(" ")[0] == after.name.rpartition(" ")[0]:
@@ -242,7 +242,7 @@ def version_steps(every: Sequence[Result]) -> list[VersionStep]:
 
 
 def deviations_by_release(folder: Path = LISTS) -> Mapping[str, Sequence[ListedDeviation]]:
-    """Return the known deviations by the file that lists them. The oldest version is first."""
+    """Return the known deviations by the file that lists them, the oldest version first."""
     files = sorted(folder.glob("*.yaml"), key=lambda file: (version_numbers(file.stem), file.stem))
     return {
         file.stem: [ListedDeviation(file.stem, entry) for entry in deviation_entries(file)]
@@ -260,7 +260,7 @@ def deviations(folder: Path = LISTS) -> Mapping[str, Sequence[ListedDeviation]]:
 
 
 def long_run_violation_texts() -> dict[str, dict[str, str]]:
-    """Return texts on broken rules in the published simulations, by variant and rule.
+    """Return texts on rules broken in the published simulations, by variant and rule.
 
     A text has the verdict and the number of worlds, such as `fail in 2 of 9 worlds`.
     """

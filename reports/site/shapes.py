@@ -15,9 +15,9 @@ from pulsar_conformance.specs import load, schema
 
 SHARED = "urn:pulsar-conformance:shapes#/$defs/"
 WIDTH = 88
-"""Width of the lines of an exchange. Longer values continue on further lines."""
+"""Maximum width of the lines of an exchange, in characters; longer values are wrapped."""
 EXPLAINED_ONCE = ("declining", "declined", "why")
-"""Fields that may replace any answer. The page explains them only once."""
+"""Fields that may replace any answer; the page explains them only once."""
 
 SHOWN = (
     "bundle-four-by-default",
@@ -26,8 +26,9 @@ SHOWN = (
     "overload-95-over-85",
     "usage-weight-changes-the-busiest",
 )
-"""Worked examples that illustrate their operations. Any other operation is illustrated by the
-shortest of its examples with the fewest empty fields.
+"""Worked examples that illustrate their operations.
+
+For any other operation, it is the shortest of its examples with the fewest empty fields.
 """
 
 Schema = Mapping[str, Any]
@@ -45,7 +46,7 @@ class SchemaField:
 
 @dataclass(frozen=True)
 class Shape:
-    """A shape, a type with a name: a one-line summary and, if it is an object type, its fields."""
+    """A named type: a one-line summary and, if it is an object type, its fields."""
 
     name: str
     anchor: str
@@ -67,7 +68,7 @@ def own_shapes(operation: str) -> tuple[Shape, ...]:
 
 
 def fields_of(whole: Schema, operation: str = "") -> tuple[SchemaField, ...]:
-    """Return the fields of an object; a nested object's fields follow the field that holds it."""
+    """Return the fields of an object; those of a nested object follow the field with the object."""
     return tuple(_fields(whole, operation, ""))
 
 
@@ -94,13 +95,13 @@ def _fields(whole: Schema, operation: str, before: str) -> Iterator[SchemaField]
 
 
 def _values(one: Schema) -> Schema | None:
-    """Return the schema of the values of a map; None if the schema is not that of a map."""
+    """Return the schema of a map's values; None if the schema is not that of a map."""
     found = one.get("additionalProperties")
     return found if isinstance(found, dict) else None
 
 
 def _type_text(one: Schema, operation: str) -> str:
-    """Return the type of a value as Markdown, with links to shapes."""
+    """Return the type of a value as Markdown, with links to named types."""
     if "$ref" in one:
         target = str(one["$ref"])
         name = target.rpartition("/")[2]
@@ -138,7 +139,7 @@ def _anchor(name: str, operation: str) -> str:
 
 
 def format_json(value: Any, indent: str = "", used: int = 0) -> str:
-    """Return JSON as text. A value stays on one line if it fits into the width."""
+    """Return JSON as text; a value stays on one line if it fits into the width."""
     flat = json.dumps(value, ensure_ascii=False)
     if len(flat) + len(indent) + used <= WIDTH or not value or not isinstance(value, (dict, list)):
         return flat
@@ -153,7 +154,9 @@ def format_json(value: Any, indent: str = "", used: int = 0) -> str:
 
 
 def example_case(operation: str, profile: str = DEFAULT_PROFILE) -> Mapping[str, object]:
-    """Return an example case of an operation: from `SHOWN`, or with the fewest empty fields."""
+    """Return an example case of an operation: from `SHOWN`, or the one with the fewest empty
+    fields.
+    """
     model, known = Model(profile), {rule.id for rule in load().rules_of(profile)}
     found = []
     for example in examples():

@@ -55,9 +55,7 @@ def _claims() -> Mapping[Where, Sequence[str]]:
 
 
 def claims_by_section(document: str) -> Mapping[tuple[str, int], Sequence[str]]:
-    """Return the rules that claim each sentence of a document, by section and number of the
-    sentence.
-    """
+    """Return the rules that claim each sentence of a document, by section and sentence number."""
     return {
         (section, number): rules
         for (name, section, number), rules in _claims().items()
@@ -66,7 +64,7 @@ def claims_by_section(document: str) -> Mapping[tuple[str, int], Sequence[str]]:
 
 
 def repeated_sentences(rule: Rule) -> Mapping[str, Sequence[tuple[str, int]]]:
-    """Return the repetitions of a rule's source sentences: section and number, by document."""
+    """Return where documents repeat a rule's source sentences: section and number, by document."""
     own = {
         (source.document, source.section, number)
         for source in rule.sources
@@ -89,9 +87,7 @@ def commands() -> Iterator[tuple[str, str, str]]:
 
 
 def public_names() -> Iterator[DocumentedName]:
-    """Yield the names that `pulsar_conformance` exports: functions, then classes with their
-    methods.
-    """
+    """Yield the names that `pulsar_conformance` exports: functions, classes and their methods."""
     for name in sorted(pulsar_conformance.__all__, key=str.swapcase):
         one = getattr(pulsar_conformance, name)
         yield _documented(name, one)
@@ -107,7 +103,7 @@ def _documented(name: str, one: Any) -> DocumentedName:
 
 
 def _signature(one: Any) -> str:
-    """Return a signature as text, with the names of types without their modules."""
+    """Return a signature as text, with type names but not their modules."""
     text = re.sub(r"(: |-> )'([^']*)'", r"\1\2", str(inspect.signature(one)))
     text = text.removesuffix(" -> None")
     return re.sub(r"\b(?:[a-z_]\w*\.)+(?=[A-Za-z])", "", text)

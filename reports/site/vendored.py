@@ -1,4 +1,4 @@
-"""Download of the npm packages that the site contains. None of them is committed.
+"""Download of the npm packages that the site contains; none of them is committed.
 
 Pyodide is Python in WebAssembly, for the playground. iframe-worker makes search work without a
 server. Source Sans is the typeface. All packages are unpacked unchanged, and never run here.
@@ -52,21 +52,17 @@ PARTS: Mapping[ModuleType, tuple[str, ...]] = {
 }
 """Packages of this project that the playground needs, each with the data that it reads."""
 ABSENT = frozenset({"fingerprint", "overloads", "page", "search", "starts", "variants"})
-"""Modules that only commands need, and that the playground leaves out."""
+"""Modules that the playground leaves out, because only commands need them."""
 YAML = "import json\n\nsafe_load = json.loads\nSafeLoader = Node = MappingNode = object\n"
 """Source of a module that replaces the YAML parser, since data files for the browser are JSON."""
 
 
 class CannotVendor(UserError):
-    """Raised if a file of another project is not available. The message is a sentence with the
-    reason.
-    """
+    """Raised if a file of another project is not available; the message gives the reason."""
 
 
 def fetch_packages(cache: Path, to: Path) -> None:
-    """Write the files of every package to `to`. Downloads are kept in `cache`. Errors:
-    `CannotVendor`.
-    """
+    """Write the files of all packages to `to`; keep downloads in `cache`. Errors: `CannotVendor`."""
     for name, (version, files) in PACKAGES.items():
         archive = cache / f"{name.removeprefix('@').replace('/', '-')}-{version}.tgz"
         if not archive.exists():
@@ -95,8 +91,8 @@ def _pack(package: str, cache: Path) -> None:
 def write_model(to: Path) -> None:
     """Write the model, simulations, rules and worked examples in a form for browsers.
 
-    A browser would take ten seconds to parse YAML. Therefore the rules are a pickle, and all other
-    data is JSON.
+    A browser would take ten seconds to parse YAML, so the rules are a pickle, and all other data
+    are JSON.
     """
     to.mkdir(parents=True, exist_ok=True)
     with zipfile.ZipFile(to / MODEL, "w", zipfile.ZIP_DEFLATED) as archive:

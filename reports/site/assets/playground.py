@@ -1,4 +1,4 @@
-"""The code of the playground, which runs in the browser. Questions and answers are JSON."""
+"""The code of the playground, run by the browser; questions and answers are JSON."""
 
 import json
 import pickle
@@ -19,7 +19,7 @@ if PICKLE.exists():
     loading.load_from = lambda directory: pickle.loads(PICKLE.read_bytes())  # noqa: ARG005
 
 MOST = {"brokers": 12, "bundles": 200, "cycles": 500}
-"""Maximum size of a simulation on the page. The command `simulate` has no such limits."""
+"""Maximum size of a simulation on the page; the command `simulate` has no such limits."""
 AT_ONCE = 10
 """Number of cycles that are simulated before the page shows them."""
 
@@ -47,12 +47,14 @@ def _strategies(profile: str) -> list[str]:
 
 
 def answer(asked: str) -> str:
-    """Return the answer to a question with its derivation, or text on why the question is wrong."""
+    """Return the answer to a question with its derivation, or text on what is wrong with the
+    question.
+    """
     return _result_or_problem(_answered, asked)
 
 
 def simulate(asked: str) -> str:
-    """Return the next cycles of a simulation; after the last cycle, also a table.
+    """Return the next cycles of a simulation and, after the last cycle, a table.
 
     `asked` is a question with `loop` and `first`, the number of the next cycle. `loop` has `world`
     (empty to start from the case), `strategy`, `placing`, `cycles` and lines of `settings`. Of each
@@ -88,7 +90,7 @@ def _answered(asked: dict[str, Any]) -> dict[str, Any]:
 
 
 class AnsweringModel:
-    """The model as an implementation that makes the decisions of a simulation."""
+    """The model as an implementation that decides in a simulation."""
 
     adapter = REFERENCE
 
@@ -122,7 +124,7 @@ class ShownSimulation:
         self.cycles: list[SimulatedCycle] = []
 
     def go_on(self, until: int) -> dict[str, Any]:
-        """Simulate at most `AT_ONCE` more cycles, and none after the cycle `until`.
+        """Simulate at most `AT_ONCE` more cycles, none of them after the cycle `until`.
 
         Return the new cycles and, after the last cycle, also a table.
         """
