@@ -62,7 +62,7 @@ class CannotVendor(UserError):
 
 
 def fetch_packages(cache: Path, to: Path) -> None:
-    """Write the files of all packages to `to`; keep downloads in `cache`. Errors: `CannotVendor`."""
+    """Write the files of packages to `to`; keep downloads in `cache`. Errors: `CannotVendor`."""
     for name, (version, files) in PACKAGES.items():
         archive = cache / f"{name.removeprefix('@').replace('/', '-')}-{version}.tgz"
         if not archive.exists():
