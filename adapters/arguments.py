@@ -59,11 +59,16 @@ def name_without_secret(name: str) -> str:
 
 
 def add_profile(
-    parser: argparse.ArgumentParser, what: str, default: str | None = DEFAULT_PROFILE
+    parser: argparse.ArgumentParser, help_text: str, default: str | None = DEFAULT_PROFILE
 ) -> None:
-    """Add `--judge-by` and its alias `--profile`; `what` is the help text."""
+    """Add `--judge-by` and its alias `--profile`."""
     parser.add_argument(
-        "--judge-by", "--profile", dest="profile", default=default, metavar="PROFILE", help=what
+        "--judge-by",
+        "--profile",
+        dest="profile",
+        default=default,
+        metavar="PROFILE",
+        help=help_text,
     )
 
 
@@ -101,14 +106,14 @@ def add_dynamic(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_reading(parser: argparse.ArgumentParser, what: str) -> None:
-    """Add the repeatable `--reading`; `what` is the help text."""
+def add_reading(parser: argparse.ArgumentParser, help_text: str) -> None:
+    """Add the repeatable `--reading`."""
     parser.add_argument(
         "--reading",
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help=f"{what}; repeatable",
+        help=f"{help_text}; repeatable",
     )
 
 

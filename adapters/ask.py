@@ -52,13 +52,13 @@ class QuestionGroup:
     """The number of the line on which each question begins."""
 
 
-def questions_in_value(number: int, found: JSON) -> Iterator[tuple[str, JSON] | BadLine]:
+def questions_in_value(number: int, value: JSON) -> Iterator[tuple[str, JSON] | BadLine]:
     """Yield operation and case of each question in a JSON value, and a `BadLine` for any other
     part.
     """
-    asked = parts(found)
+    asked = parts(value)
     if asked is None:
-        yield BadLine(number, why_no_question(found) or f"it is not of the form {FORM}")
+        yield BadLine(number, why_no_question(value) or f"it is not of the form {FORM}")
         return
     for one in asked:
         try:
@@ -67,20 +67,20 @@ def questions_in_value(number: int, found: JSON) -> Iterator[tuple[str, JSON] | 
             yield wrong
 
 
-def parse_question(number: int, found: JSON) -> tuple[str, JSON]:
+def parse_question(number: int, value: JSON) -> tuple[str, JSON]:
     """Return a question's operation and case; raise BadLine if it is invalid."""
-    if problem := why_no_question(found):
+    if problem := why_no_question(value):
         raise BadLine(number, problem)
-    if more := sorted(set(found) - {*FIELDS} - FIELDS_OF_SAVED_CASES):
+    if more := sorted(set(value) - {*FIELDS} - FIELDS_OF_SAVED_CASES):
         raise BadLine(number, f"it is not of the form {FORM}: it also has {', '.join(more)}")
-    operation = found["ask"]
+    operation = value["ask"]
     if operation not in OPERATIONS:
         near = get_close_matches(str(operation), OPERATIONS, n=1)
         known = f"did you mean {near[0]}?" if near else f"choose from {', '.join(OPERATIONS)}"
         raise BadLine(number, f"{operation!r} is not an operation; {known}")
-    if wrong := case_schema_error(operation, found["case"]):
+    if wrong := case_schema_error(operation, value["case"]):
         raise BadLine(number, wrong)
-    return operation, found["case"]
+    return operation, value["case"]
 
 
 def _numbered_questions(lines: Iterable[bytes]) -> Iterator[tuple[int, tuple[str, JSON] | BadLine]]:

@@ -150,10 +150,10 @@ class ProcessConnection(Connection):
         return self._number
 
     def _round_trip(
-        self, phase: Phase, where: str, message: dict[str, JSON], seconds: float
+        self, phase: Phase, place: str, message: dict[str, JSON], seconds: float
     ) -> dict[str, JSON]:
         """Return the reply to a message: an object with the message's `id` and no `error`."""
-        before = f"{where}: " if where else ""
+        before = f"{place}: " if place else ""
         line = json_line(message)
         self._closed = "interrupted in the middle of a message"
         try:

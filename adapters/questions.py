@@ -104,7 +104,7 @@ def json_values(lines: Iterable[bytes]) -> Iterator[tuple[int, JSON] | BadLine]:
         if row is None and not begun.rows:
             return
         if begun.rows and (row is None or begun.is_interrupted_by(row)):
-            yield _parsed(begun.rows)
+            yield _parse_value(begun.rows)
             again.extendleft(reversed([*begun.lines_to_reread(), *([] if row is None else [row])]))
             begun = UnfinishedValue()
             continue
@@ -112,9 +112,9 @@ def json_values(lines: Iterable[bytes]) -> Iterator[tuple[int, JSON] | BadLine]:
         if not begun.rows and not row.text.strip():
             continue
         if not begun.rows and not row.text.lstrip().startswith(VALUE_STARTS):
-            yield _parsed([row])
+            yield _parse_value([row])
             continue
-        if not begun.rows and not isinstance(whole := _parsed_line(row), BadLine):
+        if not begun.rows and not isinstance(whole := _parse_line(row), BadLine):
             yield whole
             continue
         end = begun.add_line(row)
@@ -123,21 +123,21 @@ def json_values(lines: Iterable[bytes]) -> Iterator[tuple[int, JSON] | BadLine]:
         before, after = row.cut(end)
         follows = after.text.lstrip()
         if follows and not follows.startswith(VALUE_STARTS):
-            yield _parsed(begun.rows)
+            yield _parse_value(begun.rows)
         else:
-            yield _parsed([*begun.rows[:-1], before])
+            yield _parse_value([*begun.rows[:-1], before])
             again.extendleft([after] if follows else [])
         begun = UnfinishedValue()
 
 
-def _parsed_line(row: InputLine) -> tuple[int, JSON] | BadLine:
+def _parse_line(row: InputLine) -> tuple[int, JSON] | BadLine:
     """Return a line's number and value, or a `BadLine` if the line is not one complete value."""
     if not row.text.rstrip().endswith((b"}", b"]")):
         return BadLine(row.number, "")
-    return _parsed([row])
+    return _parse_value([row])
 
 
-def _parsed(rows: list[InputLine]) -> tuple[int, JSON] | BadLine:
+def _parse_value(rows: list[InputLine]) -> tuple[int, JSON] | BadLine:
     """Return the number of the first line and the value, or a `BadLine` if the value is invalid."""
     first = rows[0]
     try:
@@ -151,18 +151,18 @@ def _is_question(row: InputLine) -> bool:
     """True if a line is a complete question."""
     if not row.text.startswith(b'{"ask"'):
         return False
-    found = _parsed([row])
+    found = _parse_value([row])
     return not isinstance(found, BadLine) and not why_no_question(found[1])
 
 
-def parts(found: JSON) -> list[JSON] | None:
+def parts(value: JSON) -> list[JSON] | None:
     """Return the parts of a value that should be questions; None if the value has another form.
 
     The value is a question, a list of questions, or `{"trial": [...]}`.
     """
-    if isinstance(found, list):
-        each = [parts(one) if isinstance(one, dict) else [one] for one in found]
+    if isinstance(value, list):
+        each = [parts(one) if isinstance(one, dict) else [one] for one in value]
         inner = [one for some in each if some for one in some]
-        return inner if found and all(each) else None
-    asked = found.get("trial", [found]) if isinstance(found, dict) else None
+        return inner if value and all(each) else None
+    asked = value.get("trial", [value]) if isinstance(value, dict) else None
     return asked if isinstance(asked, list) and asked else None

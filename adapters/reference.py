@@ -24,7 +24,7 @@ ALGORITHMS = (
 )
 
 
-def _if_documented(model: Model, setting: str, name: str) -> tuple[str, ...]:
+def _name_if_documented(model: Model, setting: str, name: str) -> tuple[str, ...]:
     """Return a tuple of `name`, or an empty tuple if the profile does not document the setting."""
     return (name,) if setting in model.defaults else ()
 
@@ -44,7 +44,7 @@ class ReferenceConnection(Connection):
             batch=BATCH,
             operations=tuple(self._model.operations),
             strategies=strategies_of(self._model.defaults),
-            algorithms=(*ALGORITHMS, *_if_documented(self._model, FLOW_MARGIN, BY_RATES)),
+            algorithms=(*ALGORITHMS, *_name_if_documented(self._model, FLOW_MARGIN, BY_RATES)),
             readings={**load().default_readings(profile), **readings},
         )
 

@@ -34,7 +34,7 @@ def check_answers(operation: str, answers: Sequence[JSON]) -> None:
     valid = _validator(operation, "answer")
     for index, answer in enumerate(answers):
         if not valid.is_valid(answer):
-            raise InvalidAnswer(index, _explain(valid, answer, f"answers[{index}]"))
+            raise InvalidAnswer(index, _error_text(valid, answer, f"answers[{index}]"))
 
 
 def case_schema_error(operation: str, case: JSON) -> str | None:
@@ -60,7 +60,7 @@ def hello_schema_error(answer: JSON) -> str | None:
 
 
 def _schema_error(validator: Draft202012Validator, value: JSON, name: str) -> str | None:
-    return None if validator.is_valid(value) else _explain(validator, value, name)
+    return None if validator.is_valid(value) else _error_text(validator, value, name)
 
 
 @cache
@@ -78,7 +78,7 @@ def _validator(name: str, part: str) -> Draft202012Validator:
     return Draft202012Validator(wanted, registry=known, offline=True)
 
 
-def _explain(validator: Draft202012Validator, value: JSON, name: str) -> str:
+def _error_text(validator: Draft202012Validator, value: JSON, name: str) -> str:
     """Describe the most deeply nested error: its path, the value there, and the expectation."""
     errors = list(validator.iter_errors(value))
     if not errors:
@@ -114,7 +114,7 @@ class UnmodifiedCases:
     def __init__(self, cases: Sequence[JSON]) -> None:
         self._cases = cases
         # Thousands of cases are asked at once; marshalling is faster than deep copies.
-        self._before = list(map(_marshalled, cases))
+        self._before = list(map(_comparable_bytes, cases))
 
     def restore(self) -> dict[int, str]:
         """Restore all cases; return the path of the first change in each modified case, by its
@@ -122,7 +122,7 @@ class UnmodifiedCases:
         """
         changed = {}
         for place, (case, text) in enumerate(zip(self._cases, self._before, strict=True)):
-            if _marshalled(case) == text:
+            if _comparable_bytes(case) == text:
                 continue
             before: JSON = marshal.loads(text)
             if case != before:
@@ -131,7 +131,7 @@ class UnmodifiedCases:
         return changed
 
 
-def _marshalled(case: JSON) -> bytes:
+def _comparable_bytes(case: JSON) -> bytes:
     """Return bytes that are equal for equal cases, which only old formats of `marshal` ensure."""
     return marshal.dumps(case, 2)
 

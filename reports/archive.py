@@ -59,7 +59,7 @@ def _write(to: Path) -> int:
     file = to / f"{name}.tar.gz"
     with tarfile.open(file, "w:gz") as archive:
         for path, text in archive_entries():
-            _add(archive, f"{name}/{path}", text.encode())
+            _add_file(archive, f"{name}/{path}", text.encode())
     digest = hashlib.sha256(file.read_bytes()).hexdigest()
     file.with_suffix(".gz.sha256").write_text(f"{digest}  {file.name}\n", "utf-8")
     print(f"{len(examples())} cases in {file}")
@@ -69,7 +69,7 @@ def _write(to: Path) -> int:
 def archive_entries() -> Iterator[tuple[str, str]]:
     """Yield the path and text of each file in the archive."""
     index = [_entry(one) for one in examples()]
-    about = {"format": FORMAT, "version": version(PACKAGE), "cases": index, **_known()}
+    about = {"format": FORMAT, "version": version(PACKAGE), "cases": index, **_known_names()}
     yield "README.txt", READ_ME
     yield "index.json", _text(about)
     yield "rules.json", _text(dict(_rules()))
@@ -79,7 +79,7 @@ def archive_entries() -> Iterator[tuple[str, str]]:
         yield f"schemas/{name}.json", _text(schema(name))
 
 
-def _known() -> Mapping[str, Any]:
+def _known_names() -> Mapping[str, Any]:
     """Return the names that users of the archive choose from, such as profiles and operations."""
     known = load()
     asked = (question for one in examples() for question in one.questions)
@@ -241,7 +241,7 @@ def _text(value: Any) -> str:
     return json.dumps(value, indent=1, ensure_ascii=False) + "\n"
 
 
-def _add(archive: tarfile.TarFile, path: str, content: bytes) -> None:
+def _add_file(archive: tarfile.TarFile, path: str, content: bytes) -> None:
     """Add a file with a fixed time and user, so that equal content gives equal archives."""
     entry = tarfile.TarInfo(path)
     entry.size = len(content)

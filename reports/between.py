@@ -112,14 +112,14 @@ def page_of_saved(pair: Json) -> str:
     found = pair_from_json(pair)
     printed = tuple(one.replace(f"{CASES}/", PRINTED, 1) for one in found.files)
     lines = pair_lines(replace(found, files=printed))
-    return page(pair["older"], pair["newer"], "\n\n" + _with_folder("\n".join(lines)))
+    return page(pair["older"], pair["newer"], "\n\n" + _with_case_folder("\n".join(lines)))
 
 
 PRINTED = f"{saved.FOLDER.as_posix()}/"
 """Beginning of the paths of saved cases in the output of `changes`."""
 
 
-def _with_folder(text: str) -> str:
+def _with_case_folder(text: str) -> str:
     """Return the output of `changes` with saved cases in the folder of the pages."""
     return text.replace(PRINTED, f"{OUTPUT.as_posix()}/{CASES}/")
 
@@ -139,7 +139,7 @@ def _comparison_output(older: str, newer: str, file: Path) -> str | None:
         if (cases := Path(apart, saved.FOLDER)).is_dir():
             shutil.copytree(cases, file.parent / CASES, dirs_exist_ok=True)
     file.write_text(file.read_text("utf-8").replace(PRINTED, f"{CASES}/"), "utf-8", newline="\n")
-    return _with_folder(done.stdout)
+    return _with_case_folder(done.stdout)
 
 
 def pair_file_name(older: str, newer: str) -> str:
@@ -178,7 +178,7 @@ def _section(pair: Json) -> str:
         lines.append("No drawn case is decided differently.")
     if pair["unshown"]:
         lines += ["", "Known from the source, but shown by no drawn case:", ""]
-        with_cases = ((*_described(one), _case(one["name"])) for one in pair["unshown"])
+        with_cases = ((*_difference_row(one), _case(one["name"])) for one in pair["unshown"])
         lines += _table(("what", older, newer, "case"), with_cases)
     lines += _settings(pair["settings"])
     return "".join(f"{line}\n" for line in lines)
@@ -216,12 +216,14 @@ def _causes(changes: Iterable[Json]) -> dict[Row, dict[str, None]]:
     """Return each cause of changes, with the operations whose cases show its effect."""
     found: dict[Row, dict[str, None]] = {}
     for one in changes:
-        for row in map(_described, one["factors"]) if one["factors"] else [_unexplained(one)]:
+        for row in (
+            map(_difference_row, one["factors"]) if one["factors"] else [_unexplained_row(one)]
+        ):
             found.setdefault(row, {})[one["operation"]] = None
     return found
 
 
-def _described(factor: Json) -> Row:
+def _difference_row(factor: Json) -> Row:
     """Return a row on a difference: a question with both answers, or a setting's two defaults."""
     name, older, newer = factor["name"], factor["older"], factor["newer"]
     if factor["kind"] == "class":
@@ -240,7 +242,7 @@ def _described(factor: Json) -> Row:
     return asked, known.get(older) or str(older), known.get(newer) or str(newer)
 
 
-def _unexplained(change: Json) -> Row:
+def _unexplained_row(change: Json) -> Row:
     """Return a row for a change without a known cause: the rules that either release violates."""
     if not any(change["breaks"].values()):
         return "a decision that no rule and no known difference explains", "one", "another"
@@ -248,11 +250,11 @@ def _unexplained(change: Json) -> Row:
     names = [rules[one].title if one in rules else one for one in change["cause"].split(", ")]
     breaks = change["breaks"].items()
     either = [one for _, broken in breaks for one in broken if one in rules]
-    older, newer = (_kept_or_broken(version, broken, either) for version, broken in breaks)
+    older, newer = (_kept_or_broken_text(version, broken, either) for version, broken in breaks)
     return "; ".join(names), older, newer
 
 
-def _kept_or_broken(version: str, broken: Sequence[str], rules: Sequence[str]) -> str:
+def _kept_or_broken_text(version: str, broken: Sequence[str], rules: Sequence[str]) -> str:
     """Return text on whether a release breaks rules in a case or, if not, in other cases."""
     if broken:
         return "breaks it"

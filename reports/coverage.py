@@ -113,7 +113,7 @@ def _print_document(
                 console.print(Line(heading, style="bold"))
                 heading = ""
             text_of = words.get(sentence.sha256, "(not in this file)")
-            console.print(Line(_numbered(sentence.number, text_of, console.width)))
+            console.print(Line(_numbered_sentence(sentence.number, text_of, console.width)))
             console.print(Line(_indented(said, console.width), style=STYLES[kind]))
     return total
 
@@ -121,7 +121,7 @@ def _print_document(
 def _status_and_text(sentence: Sentence, rules: Sequence[Rule]) -> tuple[str, str]:
     if rules:
         unchecked = any(rule.untestable is None and rule.id not in checks() for rule in rules)
-        said = ", ".join(map(_judged, rules))
+        said = ", ".join(map(_check_text, rules))
         if sentence.besides is not None:
             said += f"; no check tests this part: {sentence.besides}"
         return "unchecked" if unchecked else "claimed", said
@@ -132,7 +132,7 @@ def _status_and_text(sentence: Sentence, rules: Sequence[Rule]) -> tuple[str, st
     return "nobody's", "unclaimed, and the specifications give no reason for that"
 
 
-def _judged(rule: Rule) -> str:
+def _check_text(rule: Rule) -> str:
     """Return a rule's ID with the name of its check, or with the reason why it has no check."""
     if rule.untestable is not None:
         return f"{rule.id} ({rule.judged_by or 'untestable'})"
@@ -151,7 +151,7 @@ def _print_totals(console: Console, totals: dict[str, Counter[str]]) -> None:
     console.print(table)
 
 
-def _numbered(number: int, text: str, width: int) -> str:
+def _numbered_sentence(number: int, text: str, width: int) -> str:
     """Return a sentence in full, wrapped, with its number before the first line."""
     start = f"{number:5}  "
     return textwrap.fill(text, width, initial_indent=start, subsequent_indent=" " * len(start))

@@ -54,23 +54,24 @@ def verdicts_by_release() -> dict[str, dict[str, str]]:
 
 
 def reasons_by_release(
-    found: Mapping[str, Mapping[str, str]],
+    verdicts: Mapping[str, Mapping[str, str]],
 ) -> dict[str, dict[str, str]]:
     """Return the reason for each broken rule, by release. Errors: `SpecError`."""
     lists = {
-        release: read_sheet(DEVIATIONS_FOLDER, f"pulsar-{release}.yaml").data for release in found
+        release: read_sheet(DEVIATIONS_FOLDER, f"pulsar-{release}.yaml").data
+        for release in verdicts
     }
     return {
         release: {
             one["rule"]: " ".join(one["reason"].split())
             for one in listed
-            if found[release].get(one["rule"]) == BROKEN
+            if verdicts[release].get(one["rule"]) == BROKEN
         }
         for release, listed in lists.items()
     }
 
 
-def _shared(reasons: Mapping[str, Mapping[str, str]]) -> dict[str, list[str]]:
+def _shared_reasons(reasons: Mapping[str, Mapping[str, str]]) -> dict[str, list[str]]:
     """Return the reasons why a release breaks several rules, each with the broken rules."""
     found: dict[str, list[str]] = {}
     for of_release in reasons.values():
@@ -88,30 +89,32 @@ def release_matrix() -> str:
     return INTRODUCTION + "".join(f"{line}\n" for line in _lines(verdicts_by_release()))
 
 
-def _lines(found: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
-    reasons = reasons_by_release(found)
-    shared = _shared(reasons)
+def _lines(verdicts: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
+    reasons = reasons_by_release(verdicts)
+    shared = _shared_reasons(reasons)
     letters = dict(zip(shared, ascii_lowercase, strict=False))
     marks = {reason: f" {letters[reason]}" for reason in shared}
-    broken = [one for one in load().rules if BROKEN in {each.get(one) for each in found.values()}]
-    yield f"| rule | {' | '.join(found)} |"
-    yield f"| --- |{' --- |' * len(found)}"
+    broken = [
+        one for one in load().rules if BROKEN in {each.get(one) for each in verdicts.values()}
+    ]
+    yield f"| rule | {' | '.join(verdicts)} |"
+    yield f"| --- |{' --- |' * len(verdicts)}"
     for rule in broken:
         cells = (
             _cell(each.get(rule), release) + marks.get(reasons[release].get(rule, ""), "")
-            for release, each in found.items()
+            for release, each in verdicts.items()
         )
         yield f"| `{rule}` {load().rules[rule].title} | {' | '.join(cells)} |"
-    counts = (list(each.values()).count(BROKEN) for each in found.values())
+    counts = (list(each.values()).count(BROKEN) for each in verdicts.values())
     yield f"| broken rules | {' | '.join(map(str, counts))} |"
     different = (len({*each.values()}) for each in reasons.values())
     yield f"| different reasons for them | {' | '.join(map(str, different))} |"
-    judged = (sum(one in (BROKEN, "pass") for one in each.values()) for each in found.values())
+    judged = (sum(one in (BROKEN, "pass") for one in each.values()) for each in verdicts.values())
     yield f"| rules that apply | {' | '.join(map(str, judged))} |"
     kept = [
         one
         for one in load().rules
-        if one not in broken and "pass" in {each.get(one) for each in found.values()}
+        if one not in broken and "pass" in {each.get(one) for each in verdicts.values()}
     ]
     yield from ("", "The reasons for which a release breaks several rules:", "")
     for reason, rules in shared.items():
@@ -119,7 +122,7 @@ def _lines(found: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
     yield ""
     yield f"No release breaks any of the other {len(kept)} rules that apply: {', '.join(kept)}."
     yield ""
-    yield from (f"[{release}]: {DEVIATIONS}/pulsar-{release}.yaml" for release in found)
+    yield from (f"[{release}]: {DEVIATIONS}/pulsar-{release}.yaml" for release in verdicts)
 
 
 def _cell(verdict: str | None, release: str) -> str:

@@ -81,14 +81,16 @@ def verdict_tables(stream: Sequence[Line]) -> list[str]:
     """Return the lines of tables and totals, and lines on every verdict other than a pass."""
     run, verdicts = stream[0], stream[1:]
     names = implementation_names(run["implementations"])
-    found = [line for profile in run["profiles"] for line in _profile(profile, names, verdicts)]
+    found = [
+        line for profile in run["profiles"] for line in _profile_lines(profile, names, verdicts)
+    ]
     return [
         *found[1:],
         "",
         *_totals(run, verdicts),
-        *_absent(names, verdicts),
-        *_other_verdicts(names, run["profiles"], verdicts),
-        *_neutral(run),
+        *_not_offered_lines(names, verdicts),
+        *_other_verdict_lines(names, run["profiles"], verdicts),
+        *_neutralized_lines(run),
     ]
 
 
@@ -120,17 +122,18 @@ def _other_reasons(
     ):
         if rules := [rule for rule, absent in stale.items() if absent is inapplicable]:
             says = one if len(rules) == 1 else several
-            yield f"{counted(len(rules), 'listed deviation')} {says}: {_few(rules)}"
+            yield f"{counted(len(rules), 'listed deviation')} {says}: {_some_names(rules)}"
     unreached = [line["rule"] for line in verdicts if line["verdict"] == "unexercised"]
     if enough and (rules := list(dict.fromkeys(unreached))):
         were = "was" if len(rules) == 1 else "were"
-        yield f"{counted(len(rules), 'rule')} {were} reached by no case: {_few(rules)}"
+        yield f"{counted(len(rules), 'rule')} {were} reached by no case: {_some_names(rules)}"
     if rules := list(dict.fromkeys(unchosen)):
         were = "was" if len(rules) == 1 else "were"
-        yield f"cases break {counted(len(rules), 'rule')} that {were} not chosen: {_few(rules)}"
+        count = counted(len(rules), "rule")
+        yield f"cases break {count} that {were} not chosen: {_some_names(rules)}"
 
 
-def _few(rules: Sequence[str]) -> str:
+def _some_names(rules: Sequence[str]) -> str:
     """Return the names of the first rules, and how many rules remain."""
     return first_of(rules, MAX_NAMED_RULES)
 
@@ -178,7 +181,7 @@ def broken_rules_text(name: str, words: Mapping[str, str]) -> str:
     new = [rule for rule, word in words.items() if word in ("fail", "warning")]
     if new:
         only = "" if counts["fail"] else " (only warnings)" if new[1:] else " (only a warning)"
-        text += f": {_few(new)}{only}"
+        text += f": {_some_names(new)}{only}"
     if known:
         text += f", {'and ' if new else ''}{'all' if known == broken else known} listed as known"
     if counts["error"]:
@@ -205,7 +208,7 @@ def implementation_names(implementations: Iterable[Line]) -> dict[Implementation
     }
 
 
-def _profile(
+def _profile_lines(
     profile: str, names: Mapping[ImplementationKey, str], verdicts: Sequence[Line]
 ) -> Iterator[str]:
     """Yield the lines of a profile's table; many implementations are spread over several tables."""
@@ -222,11 +225,11 @@ def _profile(
     if not areas:
         return
     yield from ("", f" Judged by {profile}")
-    for together in _fitting(areas, list(columns.values())):
+    for together in _column_groups(areas, list(columns.values())):
         yield from ("", *_table(areas, together))
 
 
-def _fitting(areas: Sequence[str], columns: Sequence[list[str]]) -> Iterator[list[list[str]]]:
+def _column_groups(areas: Sequence[str], columns: Sequence[list[str]]) -> Iterator[list[list[str]]]:
     """Yield groups of columns that each fit into a terminal."""
     room = WIDTH - 2 - max(map(len, ("area", *areas)))
     group: list[list[str]] = []
@@ -273,7 +276,9 @@ def _totals(run: Line, verdicts: Sequence[Line]) -> Iterator[str]:
     yield from paragraph(told, 2, "")
 
 
-def _absent(names: Mapping[ImplementationKey, str], verdicts: Iterable[Line]) -> Iterator[str]:
+def _not_offered_lines(
+    names: Mapping[ImplementationKey, str], verdicts: Iterable[Line]
+) -> Iterator[str]:
     """Yield lines on what each implementation does not offer; such areas are `-` in tables."""
     reasons: dict[tuple[str, str], dict[str, bool]] = defaultdict(dict)
     counts: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
@@ -300,7 +305,7 @@ def _absent(names: Mapping[ImplementationKey, str], verdicts: Iterable[Line]) ->
         yield from paragraph(text, 5, "")
 
 
-def _other_verdicts(
+def _other_verdict_lines(
     names: Mapping[ImplementationKey, str], profiles: Sequence[str], verdicts: Sequence[Line]
 ) -> Iterator[str]:
     """Yield lines about each verdict other than a pass.
@@ -323,7 +328,7 @@ def _other_verdicts(
         label, hint = WORDS[word], ""
         if word == "not_applicable":
             label, hint = "not judged", "; --reading chooses another"
-        yield from paragraph(f"  {label}: {_few(rules)} ({by}): {why}{hint}", 4, "")
+        yield from paragraph(f"  {label}: {_some_names(rules)} ({by}): {why}{hint}", 4, "")
 
 
 def _place(line: Line) -> tuple[str, str, str]:
@@ -342,7 +347,7 @@ def _reason(line: Line) -> str:
     return f"{first}; {hint}" if hint.startswith("next: ") else first
 
 
-def _neutral(run: Line) -> Iterator[str]:
+def _neutralized_lines(run: Line) -> Iterator[str]:
     """Yield lines on the neutralized settings of each implementation.
 
     Only the stream has the reasons why they are neutralized.

@@ -86,7 +86,7 @@ def split_bundle(
     return "PUT", f"{ADMIN}/namespaces/{quote(bundle)}/split?{urlencode(given)}", body
 
 
-def set_dynamic(name: str, value: str) -> Request:
+def set_dynamic_setting(name: str, value: str) -> Request:
     """Return the request that changes a dynamic setting."""
     path = f"{ADMIN}/brokers/configuration/{quote(name)}/{quote(value, safe='')}"
     return "POST", path, None

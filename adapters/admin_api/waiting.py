@@ -27,9 +27,9 @@ class ConditionWaiter:
             self._changes += 1
             self._changed.notify_all()
 
-    def wait_until(self, holds: Callable[[], bool], what: str, seconds: float = 20.0) -> None:
+    def wait_until(self, holds: Callable[[], bool], condition: str, seconds: float = 20.0) -> None:
         """Wait until `holds` returns true. Errors: `ConditionTimeout`, whose message contains
-        `what`.
+        `condition`.
         """
         end = time.monotonic() + seconds
         while True:
@@ -38,7 +38,7 @@ class ConditionWaiter:
                 return
             left = end - time.monotonic()
             if left <= 0:
-                raise ConditionTimeout(f"timed out after {seconds:g} s, waiting until {what}")
+                raise ConditionTimeout(f"timed out after {seconds:g} s, waiting until {condition}")
             with self._changed:
                 if self._changes == seen:
                     self._changed.wait(min(POLL_SECONDS, left))

@@ -253,15 +253,15 @@ class LiveCluster:
         path: str,
         body: Any = None,
         *,
-        of: int = 0,
+        index: int = 0,
         seconds: float = loopback.SECONDS,
     ) -> Reply:
         """Send a request to a running broker. Errors: `NoAnswer`.
 
-        `of` is the index of the broker, modulo the number of running brokers.
+        `index` is the index of the broker, modulo the number of running brokers.
         """
         brokers = list(self.brokers.values())
-        port = brokers[of % len(brokers)].ports.web
+        port = brokers[index % len(brokers)].ports.web
         return loopback.ask(method, port, path, body, seconds)
 
     def ask_accepted(self, method: str, path: str, body: Any = None) -> None:

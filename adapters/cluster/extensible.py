@@ -115,7 +115,7 @@ class ExtensibleManager(LoadManager):
         known = self.known_brokers()
         return {
             bundle: Lock(int(owner.rpartition(":")[2]), since)
-            for bundle, state, owner, since in self._states()
+            for bundle, state, owner, since in self._bundle_states()
             if state == "Owned" and owner in known
         }
 
@@ -129,7 +129,7 @@ class ExtensibleManager(LoadManager):
         known = self.known_brokers()
         return all(
             state in ("Free", "Deleted", "Init") or (state == "Owned" and owner in known)
-            for _, state, owner, _ in self._states()
+            for _, state, owner, _ in self._bundle_states()
         )
 
     def make_memory_older(self, minutes: float) -> None:
@@ -142,7 +142,7 @@ class ExtensibleManager(LoadManager):
             last.setLong(reporter, int(last.getLong(reporter)) - ago)
         for name in ("recentlyUnloadedBundles", "recentlyUnloadedBrokers"):
             shift_into_past(field(self._unloads, name).get(self._unloads), ago)
-        for one in self._received():
+        for one in self._received_load_data():
             updated = field(one, "updatedAt")
             updated.setLong(one, int(updated.getLong(one)) - ago)
 
@@ -156,7 +156,7 @@ class ExtensibleManager(LoadManager):
         recent = field(self._unloads, "recentlyUnloadedBundles").get(self._unloads)
         return {str(one) for one in recent.keySet().toArray()}
 
-    def _received(self) -> list[Java]:
+    def _received_load_data(self) -> list[Java]:
         """Return the load data that the manager has received from brokers."""
         store = self._stores[0]
         view = field(store, "tableView").get(store)
@@ -167,7 +167,7 @@ class ExtensibleManager(LoadManager):
         if not pool.isShutdown():
             pool.submit(idle_task()).get(60, java_class("java.util.concurrent.TimeUnit").SECONDS)
 
-    def _states(self) -> Iterator[tuple[str, str, str, int]]:
+    def _bundle_states(self) -> Iterator[tuple[str, str, str, int]]:
         """Yield each bundle with its state, its current or future owner, and the state's sort
         key.
         """

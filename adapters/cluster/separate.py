@@ -134,9 +134,9 @@ class SeparateTimers:
         """Intercept all tasks scheduled since the last call."""
         self._child.ask("timers", "set_aside", clock)
 
-    def due(self, by: float) -> Iterator[Timer]:
-        """Yield the tasks that are due by the minute `by` of the story."""
-        for one in self._child.ask("timers", "due", by):
+    def due(self, minute: float) -> Iterator[Timer]:
+        """Yield the tasks that are due by `minute` of the story."""
+        for one in self._child.ask("timers", "due", minute):
             yield Timer(*one)
 
     def run(self, timer: Timer) -> None:

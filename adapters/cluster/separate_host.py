@@ -63,9 +63,9 @@ class BrokerHost:
         found = getattr(self._parts[part], name)
         return found(*given) if callable(found) else found
 
-    def due(self, by: float) -> list[list[Any]]:
-        """Return the tasks due by the minute `by`, each with the number to pass to `run`."""
-        self._timers = list(self._broker.timers.due(by))
+    def due(self, minute: float) -> list[list[Any]]:
+        """Return the tasks due by `minute` of the story, each with the number to pass to `run`."""
+        self._timers = list(self._broker.timers.due(minute))
         return [[place, one.kind, one.due] for place, one in enumerate(self._timers)]
 
     def run(self, number: int) -> None:
@@ -88,15 +88,15 @@ JSON_CONVERTERS: Mapping[tuple[str, str], Callable[..., Any]] = {
 """Functions that convert the values of some attributes and methods to JSON."""
 
 
-def java_as_json(found: Any) -> Any:
+def java_as_json(value: Any) -> Any:
     """Convert a Python or Java value to JSON."""
-    if isinstance(found, set):
-        return sorted(found)
+    if isinstance(value, set):
+        return sorted(value)
     boxes = jpype.java.lang
     for kind, read in ((boxes.Boolean, bool), (boxes.Integer, int), (boxes.Double, float)):
-        if isinstance(found, kind):
-            return read(found)
-    return found if isinstance(found, bool | int | float | dict | list | None) else str(found)
+        if isinstance(value, kind):
+            return read(value)
+    return value if isinstance(value, bool | int | float | dict | list | None) else str(value)
 
 
 def end_with(suite: int) -> None:

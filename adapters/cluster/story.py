@@ -134,7 +134,7 @@ class LiveStory(StoryPlayer):
         if how == "conf":
             self._file[name] = value
             return
-        self.send_or_decline(requests.set_dynamic(name, setting_text(value)))
+        self.send_or_decline(requests.set_dynamic_setting(name, setting_text(value)))
         wanted = Configurations({}).of({name: value})
         held = field(wanted, name)
         if held is not None:
@@ -279,7 +279,7 @@ class LiveStory(StoryPlayer):
             return None
         self._asked += 1
         method, path, body = request
-        reply = self._cluster.ask(method, path, body, of=self._asked)
+        reply = self._cluster.ask(method, path, body, index=self._asked)
         if method != "GET":
             self._cluster.wait_processed()
         return reply

@@ -78,10 +78,10 @@ class Timers:
             self._known[java] = Timer(java, _task_class(java), clock + left / MINUTE)
             self._set_time(java, now + NEVER_NANOS)
 
-    def due(self, by: float) -> Iterator[Timer]:
-        """Yield the tasks that are due by the minute `by` of the story."""
+    def due(self, minute: float) -> Iterator[Timer]:
+        """Yield the tasks that are due by `minute` of the story."""
         for timer in self._known.values():
-            if timer.kind in KINDS and timer.due <= by:
+            if timer.kind in KINDS and timer.due <= minute:
                 yield timer
 
     def run(self, timer: Timer) -> None:

@@ -52,7 +52,7 @@ def read_log_lines(lines: Iterable[str]) -> Iterator[LogLine]:
     """Yield each line of a log; a line that Docker divided is yielded as a whole."""
     parts: dict[str, list[str]] = {}
     for number, line in enumerate(lines, 1):
-        saved = _object_of(line)
+        saved = _parse_object(line)
         if not is_wrapped(saved):
             yield _read_line(number, line)
             continue
@@ -74,7 +74,7 @@ def is_wrapped(document: Mapping[str, Any]) -> bool:
     return isinstance(document.get(WRAPPED), str) and not any(one in document for one in MESSAGES)
 
 
-def _object_of(text: str) -> dict[str, Any]:
+def _parse_object(text: str) -> dict[str, Any]:
     """Parse a text as a JSON object; return an empty object if the text is anything else."""
     if text.lstrip().startswith("{"):
         with suppress(NotJSON):
@@ -83,19 +83,19 @@ def _object_of(text: str) -> dict[str, Any]:
     return {}
 
 
-def _written_in(line: str) -> dict[str, Any]:
+def _json_in_line(line: str) -> dict[str, Any]:
     """Return the JSON object in a log line, even after text that a container runtime put before it.
 
     Empty if the line contains no JSON message.
     """
     start = OBJECT.search(line)
-    written = _object_of(line[start.start() :]) if start else {}
+    written = _parse_object(line[start.start() :]) if start else {}
     return written if any(name in written for name in MESSAGES) else {}
 
 
 def _read_line(number: int, line: str) -> LogLine:
     """Return a line with its message and attributes: JSON, or text with attributes at the end."""
-    written = _written_in(line)
+    written = _json_in_line(line)
     if not written:
         found = TRAILING.search(line)
         return LogLine(number, line, line, dict(ATTRIBUTE.findall(found[1])) if found else {})

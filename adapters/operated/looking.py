@@ -235,15 +235,15 @@ class ClusterObserver:
 
     @staticmethod
     def _read_part(
-        what: str, troubles: dict[str, str], read: Callable[[], Found | None]
+        part: str, troubles: dict[str, str], read: Callable[[], Found | None]
     ) -> Found | None:
         """Return the result of `read`; if it fails, return None and record why in `troubles`."""
         try:
             return read()
         except NoAnswer as error:
-            troubles[what] = str(error)
+            troubles[part] = str(error)
         except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
-            troubles[what] = f"the answer is not in Pulsar's format ({error!r})"
+            troubles[part] = f"the answer is not in Pulsar's format ({error!r})"
         return None
 
 

@@ -147,11 +147,11 @@ class PlayedStory(StoryPlayer):
 
     def create_namespace(self, name: str, bundles: int | None) -> None:
         """Create a namespace in the tenant."""
-        self._granted(lambda: self._cluster.create(name, bundles))
+        self._send_or_raise(lambda: self._cluster.create(name, bundles))
 
     def change_setting(self, name: str, value: Any, how: str) -> None:  # noqa: ARG002  always dynamic, as was checked
         """Change a setting dynamically; the change is undone after the story."""
-        self._granted(lambda: self._tenant.change_setting(name, setting_text(value)))
+        self._send_or_raise(lambda: self._tenant.change_setting(name, setting_text(value)))
 
     def set_domain(self, name: str, brokers: Sequence[str]) -> None:
         """Register brokers in a failure domain named after the tenant; wait until all brokers know
@@ -159,7 +159,7 @@ class PlayedStory(StoryPlayer):
         """
         real = f"{self._tenant.name}-{name}"
         named = [self._cluster.brokers[one] for one in brokers]
-        self._granted(lambda: self._tenant.domain(real, named))
+        self._send_or_raise(lambda: self._tenant.domain(real, named))
         path = f"{ADMIN}/clusters/{quote(self._state.cluster)}/failureDomains"
 
         def known(domains: Any) -> bool:
@@ -215,10 +215,10 @@ class PlayedStory(StoryPlayer):
 
     def send_or_decline(self, request: requests.Request) -> None:
         """Send a request. Errors: `EventDeclined`."""
-        self._granted(lambda: self._tenant.ask(request))
+        self._send_or_raise(lambda: self._tenant.ask(request))
 
     @staticmethod
-    def _granted(ask: Callable[[], None]) -> None:
+    def _send_or_raise(ask: Callable[[], None]) -> None:
         """Send a change by calling `ask`. Errors: `EventDeclined` if the change is rejected."""
         try:
             ask()

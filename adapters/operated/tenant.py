@@ -123,9 +123,9 @@ class StoryTenant:
                 problem = f"changes in {where} could not be undone: {', '.join(left)} ({why})"
                 raise ChangesLeftBehind(f"{problem}; undo them with pulsar-admin")
 
-    def wait_until(self, holds: Callable[[], bool], what: str) -> None:
+    def wait_until(self, holds: Callable[[], bool], condition: str) -> None:
         """Wait until a condition is true. Errors: `ConditionTimeout`, `NoAnswer`."""
-        self._alarm.wait_until(holds, what, SECONDS)
+        self._alarm.wait_until(holds, condition, SECONDS)
 
     def _register_undo(self, what: str, undone: Callable[[], None]) -> None:
         """Register the function that undoes a change; call this before the change, which may fail
@@ -160,7 +160,7 @@ class StoryTenant:
         return True
 
     def _set_everywhere(self, name: str, value: str) -> None:
-        self.ask(requests.set_dynamic(name, value))
+        self.ask(requests.set_dynamic_setting(name, value))
         self.wait_until(
             lambda: self._values_in_force(name) == {value},
             f"{name}={value} applies at every broker",

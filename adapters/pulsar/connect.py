@@ -143,7 +143,7 @@ def released_jars(target: Target) -> tuple[str, Path]:
         near = versions.closest_examined(release.version)
         fill = partial(maven.fetch_release, release.version, release.pins, near)
         what = maven.release_title(release.version)
-        return release.version, _downloaded(release.version, what, fill)
+        return release.version, _jar_folder(release.version, what, fill)
     folder = Path(target.release)
     check_release(target.release)
     found = versions.brokers_in(folder)
@@ -206,13 +206,13 @@ def downloaded_stub_jars() -> Path:
     pom = maven.plain_pom([STUB_ARTIFACT])
     what = "Mockito, for stubs around Pulsar"
     fill = partial(maven.fetch_artifacts, what, pom)
-    return _downloaded(f"shells-{STUB_ARTIFACT.rpartition(':')[2]}", what, fill)
+    return _jar_folder(f"shells-{STUB_ARTIFACT.rpartition(':')[2]}", what, fill)
 
 
-def _downloaded(shelf_name: str, what: str, fill: Callable[[Path], None]) -> Path:
+def _jar_folder(shelf_name: str, title: str, fill: Callable[[Path], None]) -> Path:
     """Return a folder of jars in the cache; `fill` downloads them if some are missing.
 
-    `what` names the jars in messages.
+    `title` names the jars in messages.
     """
     shelf = CachedJars(shelf_name)
     damage = ""
@@ -221,7 +221,7 @@ def _downloaded(shelf_name: str, what: str, fill: Callable[[Path], None]) -> Pat
             return shelf.library
     except Damaged as error:
         damage = str(error)
-    with shelf.locked(what):
+    with shelf.locked(title):
         try:
             if shelf.check():
                 return shelf.library

@@ -163,15 +163,15 @@ Its groups are the error and the missing class.
 """
 
 
-def field(of: Java, name: str) -> Java:
+def field(target: Java, name: str) -> Java:
     """Return a field of a class or of its superclasses, even a private one; None without such a
     field.
     """
-    return _field(_class(of), name)
+    return _field(_class(target), name)
 
 
-def _class(of: Java) -> Java:
-    return of if isinstance(of, jpype.JClass) else type(of)
+def _class(target: Java) -> Java:
+    return target if isinstance(target, jpype.JClass) else type(target)
 
 
 @cache
@@ -186,12 +186,12 @@ def _field(kind: type[Any], name: str) -> Java:
     return None
 
 
-def methods(of: Java, name: str) -> Sequence[Java]:
+def methods(target: Java, name: str) -> Sequence[Java]:
     """Return the methods with this name of a class or its superclasses, even private ones.
 
     Methods with fewer parameters come first; the JVM itself returns them in no particular order.
     """
-    return _methods(_class(of), name)
+    return _methods(_class(target), name)
 
 
 @cache
@@ -206,11 +206,11 @@ def _methods(kind: type[Any], name: str) -> tuple[Java, ...]:
     return tuple(found)
 
 
-def call(on: Java, name: str, *arguments: Java) -> Java:
+def call(target: Java, name: str, *arguments: Java) -> Java:
     """Call a method that is not public. Errors: the exceptions of the method."""
-    [method, *_] = [m for m in methods(on, name) if m.getParameterCount() == len(arguments)]
+    [method, *_] = [m for m in methods(target, name) if m.getParameterCount() == len(arguments)]
     try:
-        return method.invoke(on, jpype.JArray(jpype.java.lang.Object)(list(arguments)))
+        return method.invoke(target, jpype.JArray(jpype.java.lang.Object)(list(arguments)))
     except java_class("java.lang.reflect.InvocationTargetException") as error:
         raise error.getCause() from None
 

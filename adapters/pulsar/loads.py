@@ -84,20 +84,20 @@ class LoadParser:
         brokers: Mapping[str, Json],
         bundles: Json,
         assigned: bool = False,
-        whole: bool = False,
+        complete: bool = False,
     ) -> None:
         """Fill the leader's load data with reports, and with the averages of bundles that have
         samples.
 
         With `assigned`, owned bundles without samples get the load that the leader assumes for
-        them; otherwise, they have no data. With `whole`, brokers also get the data that a strategy
-        may read of a running broker: the statistics of their bundles, the number of bundles, and
-        sums.
+        them; otherwise, they have no data. With `complete`, brokers also get the data of a running
+        broker that a strategy may read: the statistics of their bundles, the number of bundles,
+        and sums.
         """
         known = {name: self._averages(data) for name, data in bundles.items()}
         written = {
             self._identify(name): self._completed_report(report, known)
-            if whole
+            if complete
             else _read_part(report)
             for name, report in brokers.items()
         }
@@ -110,9 +110,9 @@ class LoadParser:
         for entry in self._read(known, self._bundles).entrySet():
             # The leader also adds them one by one; putAll could give the table another order.
             stored.put(entry.getKey(), entry.getValue())
-        if whole:
+        if complete:
             for identifier, report in written.items():
-                sums = self.sums(report["bundles"], stored, self._unmeasured)
+                sums = self.sums(report["bundles"], stored, self._assumed_stats)
                 load_data.getBrokerData().get(identifier).setTimeAverageData(sums)
 
     def measured(self, bundles: Mapping[str, Json]) -> Java:
@@ -129,7 +129,7 @@ class LoadParser:
         return found
 
     @cached_property
-    def _unmeasured(self) -> Java:
+    def _assumed_stats(self) -> Java:
         """The statistics that the leader assumes for a bundle without samples."""
         [found] = self.stats([self._assumed_load])
         return found

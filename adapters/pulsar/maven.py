@@ -116,7 +116,7 @@ REPLACEABLE = (
 """Prefixes of a broker's artifacts without influence on load balancing."""
 
 
-def fetch_artifacts(what: str, pom: str, library: Path) -> None:
+def fetch_artifacts(title: str, pom: str, library: Path) -> None:
     """Download the artifacts of a POM to a folder; report progress on standard error.
 
     Errors: `CannotFetch`.
@@ -124,7 +124,7 @@ def fetch_artifacts(what: str, pom: str, library: Path) -> None:
     program = shutil.which("mvn")
     if program is None:
         raise CannotFetch(
-            f"{what} must be downloaded, but there is no mvn on PATH",
+            f"{title} must be downloaded, but there is no mvn on PATH",
             "install Maven 3.8 or newer; it is needed only the first time",
         )
     with tempfile.TemporaryDirectory(prefix="pulsar-conformance-") as folder:
@@ -133,16 +133,16 @@ def fetch_artifacts(what: str, pom: str, library: Path) -> None:
         words = [program, "-B", "-f", str(file), f"{PLUGIN}:copy-dependencies"]
         words += ["-DincludeScope=runtime", "-Dmdep.prependGroupId=true"]
         words += [f"-DoutputDirectory={library}"]
-        said = _run(what, words)
+        said = _run(title, words)
     if not any(library.glob("*.jar")):
         raise CannotFetch(
-            f"Maven downloaded no jar of {what}", "run the command again", _last_lines(said)
+            f"Maven downloaded no jar of {title}", "run the command again", _last_lines(said)
         )
 
 
-def _run(what: str, words: Sequence[str]) -> list[str]:
+def _run(title: str, words: Sequence[str]) -> list[str]:
     """Run Maven and return its output. Errors: `CannotFetch`."""
-    _report_progress(f"{what}: fetching with Maven, some 200 MB the first time")
+    _report_progress(f"{title}: fetching with Maven, some 200 MB the first time")
     begun = time.monotonic()
     said: list[str] = []
     process = subprocess.Popen(
@@ -154,17 +154,17 @@ def _run(what: str, words: Sequence[str]) -> list[str]:
     )
     with process:
         try:
-            said = _output_within(MAX_SECONDS, process, what)
+            said = _output_within(MAX_SECONDS, process, title)
         except BaseException:
             process.kill()
             raise
     if process.returncode:
-        raise _interpret_failure(what, said)
-    _report_progress(f"{what}: fetched in {time.monotonic() - begun:.0f} s")
+        raise _interpret_failure(title, said)
+    _report_progress(f"{title}: fetched in {time.monotonic() - begun:.0f} s")
     return said
 
 
-def _output_within(seconds: float, process: subprocess.Popen[bytes], what: str) -> list[str]:
+def _output_within(seconds: float, process: subprocess.Popen[bytes], title: str) -> list[str]:
     """Return the lines of Maven's output; report progress even while Maven prints nothing.
 
     Errors: `CannotFetch` if the output does not end in time.
@@ -178,7 +178,7 @@ def _output_within(seconds: float, process: subprocess.Popen[bytes], what: str) 
             if now - shown > PROGRESS_SECONDS:
                 shown = now
                 fetched = counted(output.count(b"Downloaded from"), "file")
-                _report_progress(f"{what}: {fetched} fetched, {now - begun:.0f} s")
+                _report_progress(f"{title}: {fetched} fetched, {now - begun:.0f} s")
             if not selector.select(min(PROGRESS_SECONDS, begun + seconds - now)):
                 continue
             chunk = process.stdout.read(CHUNK)
@@ -186,7 +186,7 @@ def _output_within(seconds: float, process: subprocess.Popen[bytes], what: str) 
                 return output.decode(errors="replace").splitlines()
             output += chunk
     raise CannotFetch(
-        f"Maven did not finish fetching {what} within {seconds / 60:g} minutes, so it was stopped",
+        f"Maven did not finish fetching {title} within {seconds / 60:g} minutes, so it was stopped",
         "check the connection to the repository, or name a mirror in ~/.m2/settings.xml, and run "
         "the command again; files that were fetched completely are kept",
         _last_lines(output.decode(errors="replace").splitlines()[-1:]),
@@ -207,14 +207,14 @@ NETWORK = re.compile(
 )
 
 
-def _interpret_failure(what: str, said: Sequence[str]) -> CannotFetch:
+def _interpret_failure(title: str, said: Sequence[str]) -> CannotFetch:
     """Return an error with an explanation of Maven's messages."""
     text = "\n".join(line for line in said if "ERROR" in line or "FATAL" in line)
     tail = _last_lines(said)
     unreached, absent = UNREACHED.search(text), ABSENT.search(text)
     if unreached:
         return CannotFetch(
-            f"{what} needs {unreached[1]} from {unreached[2]}, which cannot be reached",
+            f"{title} needs {unreached[1]} from {unreached[2]}, which cannot be reached",
             "name a mirror of that repository in ~/.m2/settings.xml, or write pulsar:PATH with "
             "the lib folder of a distribution, which has every jar",
             tail,
@@ -222,20 +222,20 @@ def _interpret_failure(what: str, said: Sequence[str]) -> CannotFetch:
         )
     if NETWORK.search(text):
         return CannotFetch(
-            f"{what} must be downloaded, but Maven cannot reach a repository",
+            f"{title} must be downloaded, but Maven cannot reach a repository",
             "connect to the network, or name a mirror in ~/.m2/settings.xml; "
             "later runs need no network",
             tail,
         )
     if absent:
         return CannotFetch(
-            f"{what} needs {absent[1] or absent[2]}, which Maven's repositories do not have",
+            f"{title} needs {absent[1] or absent[2]}, which Maven's repositories do not have",
             "name a version that was released, or write pulsar:PATH with the lib folder of a "
             "distribution or build",
             tail,
             absent[1] or absent[2],
         )
-    return CannotFetch(f"Maven could not fetch {what}", "its output follows", tail)
+    return CannotFetch(f"Maven could not fetch {title}", "its output follows", tail)
 
 
 def _last_lines(said: Sequence[str]) -> str:

@@ -61,7 +61,7 @@ def distinguishing_points(ask: Ask) -> Iterator[DistinguishingPoint]:
         yield DistinguishingPoint(f"the default of {name}", defaults.get(name), known)
 
 
-def most_similar_release(version: str, found: list[DistinguishingPoint]) -> str:
+def most_similar_release(version: str, points: list[DistinguishingPoint]) -> str:
     """Return the examined release with the same answers to the most questions.
 
     If there are several, return the one with the closest version.
@@ -69,7 +69,7 @@ def most_similar_release(version: str, found: list[DistinguishingPoint]) -> str:
     wanted = version_key(version)
 
     def distance(release: str) -> tuple[int, bool, Any]:
-        apart = sum(one.known[release] != one.found for one in found)
+        apart = sum(one.known[release] != one.found for one in points)
         newer = version_key(release) > wanted
         numbers = version_key(release)[0]
         return apart, newer, numbers if newer else [-number for number in numbers]

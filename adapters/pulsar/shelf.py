@@ -93,8 +93,8 @@ class CachedJars:
                 shutil.rmtree(folder, ignore_errors=True)
 
     @contextmanager
-    def locked(self, what: str) -> Iterator[None]:
-        """Lock the folder against other downloads of `what`, such as "Pulsar 3.0.7".
+    def locked(self, title: str) -> Iterator[None]:
+        """Lock the folder against other downloads of `title`, such as "Pulsar 3.0.7".
 
         A note on standard error reports a long wait for the lock. Errors: `OSError` if the folder
         is not writable.
@@ -102,14 +102,14 @@ class CachedJars:
         self.folder.parent.mkdir(parents=True, exist_ok=True)
         # Opened for appending, since the file contains the process ID of the process that holds it.
         with (self.folder.parent / f".{self.name}.lock").open("a+") as lock:
-            _wait_for(lock, what)
+            _wait_for(lock, title)
             lock.truncate(0)
             lock.write(str(os.getpid()))
             lock.flush()
             yield
 
 
-def _wait_for(lock: TextIO, what: str) -> None:
+def _wait_for(lock: TextIO, title: str) -> None:
     """Lock a file; if that takes long, print a note about the process that holds it."""
     begun, told = time.monotonic(), False
     while True:
@@ -118,11 +118,11 @@ def _wait_for(lock: TextIO, what: str) -> None:
         except BlockingIOError:
             if not told and time.monotonic() - begun > QUIET_SECONDS:
                 told = True
-                _tell_holder(lock, what)
+                _report_holder(lock, title)
             time.sleep(POLL_SECONDS)
 
 
-def _tell_holder(lock: TextIO, what: str) -> None:
+def _report_holder(lock: TextIO, title: str) -> None:
     """Print a note about another process's download, whose progress that process prints."""
     lock.seek(0)
     holder = lock.read().strip()
@@ -130,7 +130,7 @@ def _tell_holder(lock: TextIO, what: str) -> None:
         return
     process = f" (process {holder})" if holder.isdecimal() else ""
     print_note(
-        f"another process is downloading {what}; waiting{process}; to download it separately, "
+        f"another process is downloading {title}; waiting{process}; to download it separately, "
         f"set {CACHE_VARIABLE} to another folder"
     )
 

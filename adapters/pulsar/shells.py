@@ -60,7 +60,7 @@ class StubBuilder:
 
     def __init__(self, replies: Replies) -> None:
         self._mockito = java_class("org.mockito.Mockito")
-        self._answer = _Answer(replies, self._empty_value)
+        self._answer = _StubReplies(replies, self._empty_value)
         self._replied = frozenset(replies)
         self._made: dict[str, Java] = {}
         _IN_USE.append(self)
@@ -107,22 +107,22 @@ class StubBuilder:
         """Return the default reply of a method: the empty value of its return type."""
         kind = _return_type(method)
         if kind.startswith(FUTURE):
-            return _Always(
+            return _ConstantReply(
                 completed_future(
                     java_optional(None) if kind.startswith(f"{FUTURE}<{OPTIONAL}") else None
                 )
             )
         if kind.startswith(OPTIONAL):
-            return _Always(java_optional(None))
+            return _ConstantReply(java_optional(None))
         if kind.startswith(STUBBED_PACKAGES):
             raw = kind.partition("<")[0]
-            return _Always(None if _is_final(raw) else self.stub_of(raw))
+            return _ConstantReply(None if _is_final(raw) else self.stub_of(raw))
         return lambda invocation: self._default(invocation, method)
 
     def _default(self, invocation: Java, method: Java) -> Java:
         found = self._mockito.RETURNS_DEFAULTS.answer(invocation)
         if found is None:
-            UNREPLIED.add(_names(method)[0])
+            UNREPLIED.add(_reply_names(method)[0])
         return found
 
 
@@ -209,7 +209,7 @@ def _methods_with_reply(type_name: str, names: frozenset[str]) -> Sequence[Java]
     while java is not None:
         for method in java.getDeclaredMethods():
             fixed = modifier.PRIVATE | modifier.STATIC | modifier.FINAL
-            if names.intersection(_names(method)) and not int(method.getModifiers()) & fixed:
+            if names.intersection(_reply_names(method)) and not int(method.getModifiers()) & fixed:
                 found.append(method)
         java = java.getSuperclass()
     return found
@@ -219,10 +219,10 @@ def _stub(stubber: Java, shell: Java, method: Java) -> None:
     """Stub a method for all arguments."""
     method.setAccessible(True)
     kinds = [str(one.getName()) for one in method.getParameterTypes()]
-    method.invoke(stubber.when(shell), java_list(map(_anything, kinds)).toArray())
+    method.invoke(stubber.when(shell), java_list(map(_any_argument, kinds)).toArray())
 
 
-def _anything(kind: str) -> Java:
+def _any_argument(kind: str) -> Java:
     """Return a matcher that accepts every argument of a type."""
     value = java_class("org.mockito.ArgumentMatchers").any()
     return EMPTY_PRIMITIVES[kind]() if kind in EMPTY_PRIMITIVES else value
@@ -236,7 +236,7 @@ EMPTY_PRIMITIVES: Mapping[str, Callable[[], Java]] = {
 """A value of each primitive type, for parameters of methods that have a reply."""
 
 
-class _Always:
+class _ConstantReply:
     """A constant reply, which Mockito returns without calling Python."""
 
     def __init__(self, value: Java) -> None:
@@ -260,14 +260,14 @@ The handover takes as long as this number of calls.
 
 
 @cache
-def _names(method: Java) -> tuple[str, str]:
+def _reply_names(method: Java) -> tuple[str, str]:
     """Return the two names by which a method may have a reply: Type.method and method."""
     name = str(method.getName())
     return f"{method.getDeclaringClass().getSimpleName()}.{name}", name
 
 
 @jpype.JImplements("org.mockito.stubbing.Answer", deferred=True)
-class _Answer:
+class _StubReplies:
     """Reply to each call of a stub: the one registered for the method's name, otherwise `other`'s.
 
     Each method's reply is looked up once.
@@ -291,10 +291,10 @@ class _Answer:
         return self._found[method](invocation)
 
     def _reply(self, method: Java) -> Reply:
-        for name in _names(method):
+        for name in _reply_names(method):
             if name in self._replies:
                 reply = self._replies[name]
                 if callable(reply) and not isinstance(reply, jpype.JObject):
                     return lambda invocation: reply(*invocation.getArguments())
-                return _Always(reply)
+                return _ConstantReply(reply)
         return self._other(method)

@@ -22,13 +22,13 @@ MAX_LINE_GAP = timedelta(seconds=10)
 Timed = tuple[datetime, Entry]
 
 
-def imported_cluster(found: ImportedData) -> str:
+def imported_cluster(data: ImportedData) -> str:
     """Return the name of the cluster that the sources describe; empty if they name no cluster.
 
     Errors: `BadSource` if the sources name several clusters: their brokers and bundles would be
     mixed in one history.
     """
-    named = found.clusters - {""}
+    named = data.clusters - {""}
     if len(named) > 1:
         raise BadSource(
             f"the sources describe several clusters, {enumerated(sorted(named))}; import each "
@@ -37,30 +37,30 @@ def imported_cluster(found: ImportedData) -> str:
     return next(iter(named), "")
 
 
-def reported_versions(found: ImportedData) -> list[str]:
+def reported_versions(data: ImportedData) -> list[str]:
     """Return the versions of Pulsar named in the sources' load reports, most frequent first."""
-    reports = [report for _, _, report in found.reports]
-    reports += [one["report"] for _, one in found.records if isinstance(one.get("report"), dict)]
+    reports = [report for _, _, report in data.reports]
+    reports += [one["report"] for _, one in data.records if isinstance(one.get("report"), dict)]
     named = Counter(str(one.get("brokerVersionString") or "") for one in reports)
     return [version for version, _ in named.most_common() if version]
 
 
-def records_of(found: ImportedData, settings: Mapping[str, Any]) -> list[Timed]:
+def records_of(data: ImportedData, settings: Mapping[str, Any]) -> list[Timed]:
     """Return a history's records in time order. Errors: `BadSource` if there are none."""
-    records = [*found.records, *_cycles(found)]
+    records = [*data.records, *_cycle_records(data)]
     records += [
         (at, {"kind": "load_report", "broker": broker, "report": report})
-        for at, broker, report in found.reports
+        for at, broker, report in data.reports
     ]
-    logged = [one for one in found.records if one[1]["kind"] == "unloaded"]
-    records += _events_between_reports(found, logged)
+    logged = [one for one in data.records if one[1]["kind"] == "unloaded"]
+    records += _events_between_reports(data, logged)
     if not records:
         raise BadSource(
             "the sources contain no load report, metric, log or history; give one of these"
         )
     named = [one["settings"] for _, one in records if one["kind"] == "settings"]
     managers = map(manager_by_settings, [settings, *named])
-    if found.smoothed and EXTENSIBLE not in managers:
+    if data.smoothed and EXTENSIBLE not in managers:
         raise BadSource(
             f"{ONLY_EXTENSIBLE}, but no settings name this load manager; give the broker's "
             "settings with --conf"
@@ -98,22 +98,22 @@ ORDER = {kind: place for place, kind in enumerate(KINDS)}
 """Position of each kind of record among records with the same time."""
 
 
-def _cycles(found: ImportedData) -> Iterator[Timed]:
+def _cycle_records(data: ImportedData) -> Iterator[Timed]:
     """Yield a cycle record for each group of log lines that one shedding cycle wrote."""
     last: datetime | None = None
-    for at in sorted(found.logged):
+    for at in sorted(data.logged):
         if last is None or at - last > MAX_LINE_GAP:
             yield at, {"kind": "cycle"}
         last = at
 
 
-def _events_between_reports(found: ImportedData, logged: list[Timed]) -> Iterator[Timed]:
+def _events_between_reports(data: ImportedData, logged: list[Timed]) -> Iterator[Timed]:
     """Yield the events that happened between successive reports.
 
     Unloads in `logged` are left out, because they already come from a log or history.
     """
     by_time: defaultdict[datetime, dict[str, frozenset[str]]] = defaultdict(dict)
-    for at, broker, report in found.reports:
+    for at, broker, report in data.reports:
         if "bundles" in report:
             by_time[at][broker] = frozenset(report["bundles"])
     before: ObservedState | None = None
@@ -121,7 +121,7 @@ def _events_between_reports(found: ImportedData, logged: list[Timed]) -> Iterato
     last = datetime.min
     for at in sorted(by_time):
         now = _state_after_reports(
-            before, by_time[at], at in found.shed_by_sample_time, found.shed_by_sample_time.get(at)
+            before, by_time[at], at in data.shed_by_sample_time, data.shed_by_sample_time.get(at)
         )
         for entry in events_between(before, now) if before else ():
             if entry["kind"] == "assigned" and entry["broker"] not in seen:
@@ -130,7 +130,7 @@ def _events_between_reports(found: ImportedData, logged: list[Timed]) -> Iterato
                 one["bundle"] == entry["bundle"] and seen[entry["broker"]] <= when <= at
                 for when, one in logged
             )
-            if entry["kind"] == "split" and (cause := _split_cause(found, last, at)):
+            if entry["kind"] == "split" and (cause := _split_cause(data, last, at)):
                 entry["cause"] = cause
             if not known:
                 yield at, entry
@@ -138,28 +138,28 @@ def _events_between_reports(found: ImportedData, logged: list[Timed]) -> Iterato
         before, last = now, at
 
 
-def _split_cause(found: ImportedData, since: datetime, at: datetime) -> str:
+def _split_cause(data: ImportedData, since: datetime, at: datetime) -> str:
     """Return the cause of splits between two times; empty if unknown.
 
     A split that the leader counted is automatic; an administrator requested any other.
     """
-    if since not in found.split or at not in found.split:
+    if since not in data.split or at not in data.split:
         return ""
-    return "automatic" if found.split[at] > found.split[since] else "admin"
+    return "automatic" if data.split[at] > data.split[since] else "admin"
 
 
 def _state_after_reports(
     before: ObservedState | None,
     reported: Mapping[str, frozenset[str]],
-    whole: bool,
+    complete: bool,
     shed: float | None,
 ) -> ObservedState:
     """Return the cluster's state after some brokers reported.
 
-    If `whole`, all running brokers have reported, so brokers without a report are gone. `shed` is
-    the leader's count of shed bundles.
+    If `complete`, all running brokers have reported, so brokers without a report are gone. `shed`
+    is the leader's count of shed bundles.
     """
-    former = {} if before is None or whole else before.owners
+    former = {} if before is None or complete else before.owners
     taken = frozenset[str]().union(*reported.values())
     owners = {broker: held - taken for broker, held in former.items()}
     owners |= reported
@@ -208,28 +208,28 @@ def is_single_moment(records: list[Timed]) -> bool:
     }
 
 
-def missing_parts(found: ImportedData, records: list[Timed]) -> Iterator[str]:
+def missing_parts(data: ImportedData, records: list[Timed]) -> Iterator[str]:
     """Yield each part of a history that the sources lack, with the consequence for an audit."""
     kinds = {one["kind"] for _, one in records}
     if is_single_moment(records):
-        explained = not any(NESTED in report for _, _, report in found.reports)
+        explained = not any(NESTED in report for _, _, report in data.reports)
         yield SINGLE_MOMENT_NOTE + (EXPLAIN_HINT if explained else "")
     yield from (cost for kind, cost in MISSING_PART_TEXTS if kind not in kinds)
-    if "cycle" in kinds and "log" in found.kinds:
+    if "cycle" in kinds and "log" in data.kinds:
         yield "cycles that shed nothing and logged nothing: omissions are not judged"
-    if not {"log", "counters", "history"} & found.kinds:
+    if not {"log", "counters", "history"} & data.kinds:
         yield "why bundles move: the cause of every unload is unknown; also give the leader's log"
-    if found.undated:
+    if data.undated:
         yield (
-            f"when {counted(found.undated, 'load report')} without a time "
-            f"{'was' if found.undated == 1 else 'were'} written: the modification times of the "
+            f"when {counted(data.undated, 'load report')} without a time "
+            f"{'was' if data.undated == 1 else 'were'} written: the modification times of the "
             "files are used"
         )
-    if "metrics" in found.kinds:
+    if "metrics" in data.kinds:
         yield (
             "when bundles moved between two samples of a metric: the later sample's time is used"
         )
-    if "reports" in found.kinds:
+    if "reports" in data.kinds:
         yield (
             "when bundles moved between two reports, unless a log has the time: the later report's "
             "time is used"

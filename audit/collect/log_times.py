@@ -64,12 +64,12 @@ class LogTimes:
         whole = (*line.times, line.text[:HEAD], line.saved_at)
         if at := next(filter(None, map(time_of, whole)), None):
             return at
-        head = _head(line)
+        head = _line_head(line)
         clock = CLOCK.search(head)
         if not clock or self._day is None:
             return None
         if named := _month_and_day(head, clock):
-            day = self._in_year(named)
+            day = self._date_in_year(named)
             if day is None:
                 return None
             self._day, self._has_months = day, True
@@ -85,7 +85,7 @@ class LogTimes:
 
         Empty if the log can be imported without the line.
         """
-        head = _head(line)
+        head = _line_head(line)
         clock = CLOCK.search(head)
         if clock and _month_and_day(head, clock):
             return self._why_unclear(head[: clock.end()])
@@ -99,7 +99,7 @@ class LogTimes:
             return "its lines have a time but no date; give the date of the first line with --date"
         return ""
 
-    def _in_year(self, named: re.Match[str]) -> datetime | None:
+    def _date_in_year(self, named: re.Match[str]) -> datetime | None:
         """Return the day of a line that names month and day; None if its year is unclear.
 
         The first such line must be from the date that the user gave.
@@ -128,7 +128,7 @@ class LogTimes:
         )
 
 
-def _head(line: LogLine) -> str:
+def _line_head(line: LogLine) -> str:
     """Return the part of a line in which its time is sought."""
     return next(filter(None, line.times), line.text[:HEAD])
 
@@ -136,10 +136,10 @@ def _head(line: LogLine) -> str:
 def _month_and_day(head: str, clock: re.Match[str]) -> re.Match[str] | None:
     """Return the month and day before a time; None without a date in one of the known formats."""
     named = MONTH_AND_DAY.fullmatch(head[: clock.start()])
-    return None if _after(head, clock) else named
+    return None if _time_suffix(head, clock) else named
 
 
-def _after(head: str, clock: re.Match[str]) -> re.Match[str] | None:
+def _time_suffix(head: str, clock: re.Match[str]) -> re.Match[str] | None:
     """Return the date, AM or PM that follows a time and changes its meaning; None without any."""
     return HALF_DAY.match(head, clock.end()) or DATE_AFTER.match(head, clock.end())
 
@@ -152,7 +152,7 @@ def _unknown_date(head: str) -> str:
     clock = CLOCK.search(head) or SHORT_CLOCK.search(head)
     if not clock:
         return ""
-    before, after = NO_DATE.sub("", head[: clock.start()]), _after(head, clock)
+    before, after = NO_DATE.sub("", head[: clock.start()]), _time_suffix(head, clock)
     if clock.re is SHORT_CLOCK:
         before = ISO_DATE.sub("", before)
     if not after and not DATE_BEFORE.search(before):

@@ -55,11 +55,11 @@ CYCLE_MESSAGES = re.compile(
 SPLITTING = re.compile(r"Load-manager splitting bundle (\S+)")
 
 
-def read_log(found: ImportedData, file: Path, lines: Iterable[str], date: datetime | None) -> None:
+def read_log(data: ImportedData, file: Path, lines: Iterable[str], date: datetime | None) -> None:
     """Add the records in a log. Errors: `BadSource` if no line of the log is about load
     balancing, or if the times of such lines cannot be read.
     """
-    times, split, known = LogTimes(date), 0, len(found.records) + len(found.logged)
+    times, split, known = LogTimes(date), 0, len(data.records) + len(data.logged)
     unread: list[int] = []
     for line in read_log_lines(lines):
         message, attributes = line.message, line.attributes
@@ -78,19 +78,19 @@ def read_log(found: ImportedData, file: Path, lines: Iterable[str], date: dateti
         if unload:
             bundle, broker = unload
             told = {"kind": "unloaded", "bundle": bundle, "broker": broker, "cause": "shedding"}
-            found.records.append((at, told))
+            data.records.append((at, told))
         if failed:
-            _drop_failed_unload(found, file, *failed)
+            _drop_failed_unload(data, file, *failed)
         if elected:
             broker = (elected[1] or "").strip() or attributes.get("brokerId", "") or file.stem
-            found.records.append((at, {"kind": "leader", "broker": broker}))
+            data.records.append((at, {"kind": "leader", "broker": broker}))
         if cycle:
-            found.logged.append(at)
+            data.logged.append(at)
         if settings:
-            found.records.append((at, {"kind": "settings", "settings": settings}))
-    imported = len(found.records) + len(found.logged) > known
+            data.records.append((at, {"kind": "settings", "settings": settings}))
+    imported = len(data.records) + len(data.logged) > known
     if unread:
-        _report_unread(found, file, unread, imported=imported)
+        _report_unread(data, file, unread, imported=imported)
     if not imported:
         _check_history(file, lines)
         with open_source(file) as stream:
@@ -98,14 +98,14 @@ def read_log(found: ImportedData, file: Path, lines: Iterable[str], date: dateti
         problem = "it has no load report, no metric and no log line about load balancing"
         raise BadSource(f"{file}: {problem}{hint}")
     if split:
-        found.notes.append(
+        data.notes.append(
             f"{file}: {counted(split, 'split')} not imported, as logs do not name the new bundles"
         )
-    found.kinds.add("log")
+    data.kinds.add("log")
 
 
 def _report_unread(
-    found: ImportedData, file: Path, numbers: Sequence[int], *, imported: bool
+    data: ImportedData, file: Path, numbers: Sequence[int], *, imported: bool
 ) -> None:
     """Add a note on the lines about load balancing whose times cannot be read.
 
@@ -117,7 +117,7 @@ def _report_unread(
     problem = f"no time can be read {many if numbers[1:] else one}; {READ_TIMES}"
     if not imported:
         raise BadSource(f"{file}:{numbers[0]}: {problem}")
-    found.notes.append(f"{file}:{numbers[0]}: {problem}")
+    data.notes.append(f"{file}:{numbers[0]}: {problem}")
 
 
 def _check_history(file: Path, lines: Iterable[str]) -> None:
@@ -144,17 +144,17 @@ def _bundle_and_broker(
     return None
 
 
-def _drop_failed_unload(found: ImportedData, file: Path, bundle: str, broker: str) -> None:
+def _drop_failed_unload(data: ImportedData, file: Path, bundle: str, broker: str) -> None:
     """Remove the record of a bundle's last unload, because the unload failed.
 
     A release writes the line of an unload before it attempts the unload.
     """
     planned = {"kind": "unloaded", "bundle": bundle, "broker": broker, "cause": "shedding"}
-    for place, (_at, told) in reversed([*enumerate(found.records)]):
+    for place, (_at, told) in reversed([*enumerate(data.records)]):
         if planned.items() <= told.items():
-            del found.records[place]
+            del data.records[place]
             break
-    found.notes.append(
+    data.notes.append(
         f"{file}: the unload of {bundle} from {broker} failed, so it is not imported; the leader "
         "does not count the bundle as unloaded"
     )

@@ -18,24 +18,24 @@ MAX_LISTED_NAMES = 3
 """Maximum number of names that a note lists; it gives only the number of all others."""
 
 
-def with_single_names(found: ImportedData) -> ImportedData:
+def with_single_names(data: ImportedData) -> ImportedData:
     """Return the data with a single name for each broker: the name under which it reports.
 
     If a broker reports under several names, one of which is its address, the address becomes its
     name. An address that several brokers report is not used as a name.
     """
-    reports = [(broker, report) for _, broker, report in found.reports]
+    reports = [(broker, report) for _, broker, report in data.reports]
     reports += [
         (str(one.get("broker")), one["report"])
-        for _, one in found.records
+        for _, one in data.records
         if one["kind"] == "load_report" and isinstance(one.get("report"), dict)
     ]
     names = _names_by_address(reports)
-    renamed = [(at, names.get(broker, broker), report) for at, broker, report in found.reports]
-    records = [(at, _with_names(one, names)) for at, one in found.records]
+    renamed = [(at, names.get(broker, broker), report) for at, broker, report in data.reports]
+    records = [(at, _with_replaced_names(one, names)) for at, one in data.records]
     reported = {names.get(broker, broker) for broker, _ in reports}
-    notes = [*found.notes, *_name_notes(found, names), *_unreported_notes(records, reported)]
-    return replace(found, reports=renamed, records=records, notes=notes)
+    notes = [*data.notes, *_name_notes(data, names), *_unreported_notes(records, reported)]
+    return replace(data, reports=renamed, records=records, notes=notes)
 
 
 def _names_by_address(reports: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[str, str]:
@@ -65,7 +65,7 @@ def _addresses(report: Mapping[str, Any]) -> Iterator[str]:
         yield from filter(None, (place, place.rpartition(":")[0]))
 
 
-def _with_names(record: Entry, names: Mapping[str, str]) -> Entry:
+def _with_replaced_names(record: Entry, names: Mapping[str, str]) -> Entry:
     """Return a record in which the broker names in `names` are replaced."""
     changed = dict(record)
     if changed.get("broker") in names:
@@ -75,13 +75,13 @@ def _with_names(record: Entry, names: Mapping[str, str]) -> Entry:
     return changed
 
 
-def _name_notes(found: ImportedData, names: Mapping[str, str]) -> Iterator[str]:
+def _name_notes(data: ImportedData, names: Mapping[str, str]) -> Iterator[str]:
     """Yield a note that lists the replaced names, if there are any."""
-    used = {str(one.get("broker")) for _, one in found.records}
-    used |= {broker for _, broker, _ in found.reports}
+    used = {str(one.get("broker")) for _, one in data.records}
+    used |= {broker for _, broker, _ in data.reports}
     told = [f"{other} is {name}" for other, name in sorted(names.items()) if other in used]
     if told:
-        yield f"according to the addresses in load reports, {_listed(told)}"
+        yield f"according to the addresses in load reports, {_names_text(told)}"
 
 
 def _unreported_notes(records: Iterable[tuple[Any, Entry]], reported: set[str]) -> Iterator[str]:
@@ -92,7 +92,7 @@ def _unreported_notes(records: Iterable[tuple[Any, Entry]], reported: set[str]) 
     unknown = sorted(unloading - reported)
     if unknown and reported:
         yield (
-            f"some unloads name brokers that have no load report: {_listed(unknown)}; save "
+            f"some unloads name brokers that have no load report: {_names_text(unknown)}; save "
             "their reports under these names, or give reports whose webServiceUrl has such a name"
         )
 
@@ -101,6 +101,6 @@ def _is_unload(record: Entry) -> bool:
     return record["kind"] == "unloaded" and bool(record.get("broker"))
 
 
-def _listed(names: list[str]) -> str:
+def _names_text(names: list[str]) -> str:
     more = [f"{len(names) - MAX_LISTED_NAMES} more"] if len(names) > MAX_LISTED_NAMES else []
     return ", ".join((*names[:MAX_LISTED_NAMES], *more))

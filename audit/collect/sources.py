@@ -119,7 +119,7 @@ REFUSED_ENDINGS = {
 }
 
 
-def _read_file(found: ImportedData, file: Path, folder: Path, date: datetime | None) -> None:
+def _read_file(data: ImportedData, file: Path, folder: Path, date: datetime | None) -> None:
     """Add the data of a file, recognized by content. Errors: `BadSource`, `BadSnapshot`."""
     name = file.name.removesuffix(file.suffix) if file.suffix in OPENERS else file.name
     for ending, why in REFUSED_ENDINGS.items():
@@ -129,7 +129,7 @@ def _read_file(found: ImportedData, file: Path, folder: Path, date: datetime | N
     label = label.removesuffix(SUFFIX).removesuffix(".txt")
     try:
         with open_source(file) as stream:
-            _read_stream(found, file, label, stream, date)
+            _read_stream(data, file, label, stream, date)
     except UNREADABLE as wrong:
         raise BadSource(f"{file}: {why_unreadable(wrong, file)}") from None
 
@@ -147,7 +147,7 @@ def open_source(file: Path) -> io.BufferedReader:
 
 
 def _read_stream(
-    found: ImportedData, file: Path, label: str, stream: io.BufferedReader, date: datetime | None
+    data: ImportedData, file: Path, label: str, stream: io.BufferedReader, date: datetime | None
 ) -> None:
     """Add the data of a file: JSON, a znode dump, output of ZooKeeper's shell, or otherwise a log.
 
@@ -155,13 +155,13 @@ def _read_stream(
     """
     head = stream.peek(HEAD).removeprefix(codecs.BOM_UTF8)
     if re.match(rb"\s*[{\[](?!zk: )", head):  # ZooKeeper's shell prompts with "[zk: ".
-        _read_json(found, file, label, stream.read(), date)
+        _read_json(data, file, label, stream.read(), date)
     elif ZNODE.search(head.decode("utf-8", "replace")):
-        _read_znodes(found, file, _decoded_lines(stream))
+        _read_znodes(data, file, _decoded_lines(stream))
     elif PRINTED_JSON.search(head):
-        _read_shell_output(found, file, label, list(_decoded_lines(stream)), date)
+        _read_shell_output(data, file, label, list(_decoded_lines(stream)), date)
     else:
-        _read_log(found, file, _decoded_lines(stream), date)
+        _read_log(data, file, _decoded_lines(stream), date)
 
 
 PRINTED_JSON = re.compile(rb"^\{", re.MULTILINE)
@@ -169,15 +169,15 @@ PRINTED_JSON = re.compile(rb"^\{", re.MULTILINE)
 
 
 def _read_shell_output(
-    found: ImportedData, file: Path, label: str, lines: list[str], date: datetime | None
+    data: ImportedData, file: Path, label: str, lines: list[str], date: datetime | None
 ) -> None:
     """Add the JSON objects among other lines; if there are none, read the lines as a log."""
     found_objects = filter(None, map(json_object, lines))
     documents = [one for one in found_objects if not is_log_line(one)]
     for one in documents:
-        _read_document(found, file, label, one)
+        _read_document(data, file, label, one)
     if not documents:
-        _read_log(found, file, lines, date)
+        _read_log(data, file, lines, date)
 
 
 def _decoded_lines(stream: Iterable[bytes]) -> Iterator[str]:
@@ -185,21 +185,21 @@ def _decoded_lines(stream: Iterable[bytes]) -> Iterator[str]:
 
 
 def _read_json(
-    found: ImportedData, file: Path, label: str, data: bytes, date: datetime | None
+    data: ImportedData, file: Path, label: str, content: bytes, date: datetime | None
 ) -> None:
     """Add the data of a JSON document, of a file with a document on each line, or of a JSON log."""
-    text = data.decode("utf-8-sig", "replace")
+    text = content.decode("utf-8-sig", "replace")
     with suppress(NotJSON):
         document = parse_line(text.encode())
         if not isinstance(document, dict) or not is_log_line(document):
-            _read_document(found, file, label, document)
+            _read_document(data, file, label, document)
             return
     documents = [json_object(line) for line in text.splitlines() if line.strip()]
     if any(one is None or is_log_line(one) for one in documents):
-        _read_log(found, file, text.splitlines(), date)
+        _read_log(data, file, text.splitlines(), date)
         return
     for one in documents:
-        _read_document(found, file, label, one)
+        _read_document(data, file, label, one)
 
 
 def json_object(line: str) -> Json | None:
@@ -210,35 +210,35 @@ def json_object(line: str) -> Json | None:
     return document if isinstance(document, dict) else None
 
 
-def _read_log(found: ImportedData, file: Path, lines: Iterable[str], date: datetime | None) -> None:
+def _read_log(data: ImportedData, file: Path, lines: Iterable[str], date: datetime | None) -> None:
     from pulsar_conformance.audit.collect.logged import read_log
 
-    read_log(found, file, lines, date)
+    read_log(data, file, lines, date)
 
 
-def _read_document(found: ImportedData, file: Path, label: str, document: Any) -> None:
+def _read_document(data: ImportedData, file: Path, label: str, document: Any) -> None:
     """Add the data of a JSON document, whose fields show what kind of data it is."""
     if isinstance(document, list):
         for one in document:
-            _read_document(found, file, label, one)
+            _read_document(data, file, label, one)
     elif not isinstance(document, dict):
         raise BadSource(f"{file}: it contains a JSON value that is not an object")
     elif "kind" in document and "at" in document:
-        _add_record(found, file, document)
+        _add_record(data, file, document)
     elif isinstance(document.get("data"), dict) and "result" in document["data"]:
-        _read_series(found, file, document["data"]["result"])
+        _read_series(data, file, document["data"]["result"])
     elif all(frame in document for frame in FRAMES):
         bundle = next(filter(BUNDLE.fullmatch, (label, "/".join(label.split("/")[-3:]))), "")
-        _add_bundle_data(found, file, bundle, document)
+        _add_bundle_data(data, file, bundle, document)
     elif (
         document
         and all(isinstance(one, dict) for one in document.values())
         and not any(name in document for name in (*RESOURCES, "systemResourceUsage", "lastStats"))
     ):
         for name, one in document.items():
-            _read_document(found, file, name, one)
+            _read_document(data, file, name, one)
     else:
-        _add_report(found, file, _broker_of(file, label, document), document)
+        _add_report(data, file, _broker_of(file, label, document), document)
 
 
 def _broker_of(file: Path, label: str, report: Json) -> str:
@@ -256,44 +256,44 @@ def _broker_of(file: Path, label: str, report: Json) -> str:
     return broker
 
 
-def _add_report(found: ImportedData, file: Path, broker: str, report: Json) -> None:
+def _add_report(data: ImportedData, file: Path, broker: str, report: Json) -> None:
     saved_report(f"{file}, {broker}", report)
     written = report.get("lastUpdate")
     if isinstance(written, int) and written > 0:
         at = datetime.fromtimestamp(written / 1000, UTC)
     else:
         at = datetime.fromtimestamp(file.stat().st_mtime, UTC)
-        found.undated += 1
-    found.kinds.add("reports")
-    found.reports.append((at, broker, report))
+        data.undated += 1
+    data.kinds.add("reports")
+    data.reports.append((at, broker, report))
 
 
-def _add_record(found: ImportedData, file: Path, record: Json) -> None:
+def _add_record(data: ImportedData, file: Path, record: Json) -> None:
     at = time_of(str(record["at"]))
     if at is None:
         raise BadSource(f"{file}: {record['at']} is not a time; write it as 2026-11-20T10:00:00Z")
-    found.kinds.add("history")
-    found.clusters.add(str(record.get("cluster", "")))
+    data.kinds.add("history")
+    data.clusters.add(str(record.get("cluster", "")))
     if record["kind"] == "load_report" and isinstance(record.get("report"), dict):
-        found.kinds.add("recorded reports")
-    found.records.append((at, {k: v for k, v in record.items() if k not in ("at", "cluster")}))
+        data.kinds.add("recorded reports")
+    data.records.append((at, {k: v for k, v in record.items() if k not in ("at", "cluster")}))
 
 
-def _add_bundle_data(found: ImportedData, file: Path, bundle: str, data: Json) -> None:
+def _add_bundle_data(data: ImportedData, file: Path, bundle: str, averages: Json) -> None:
     if not bundle:
         raise BadSource(f"{file}: its path names no bundle; save it as TENANT/NAMESPACE/0x…_0x…")
     at = datetime.fromtimestamp(file.stat().st_mtime, UTC)
-    kept = {frame: data[frame] for frame in FRAMES}
-    found.records.append((at, {"kind": "bundle_data", "bundle": bundle, "data": kept}))
+    kept = {frame: averages[frame] for frame in FRAMES}
+    data.records.append((at, {"kind": "bundle_data", "bundle": bundle, "data": kept}))
 
 
 ZNODE = re.compile(r"/loadbalance/(brokers|bundle-data)/(\S+)")
 
 
-def _read_znodes(found: ImportedData, file: Path, lines: Iterable[str]) -> None:
+def _read_znodes(data: ImportedData, file: Path, lines: Iterable[str]) -> None:
     """Add the znodes in a dump, where each znode's path precedes its data."""
     path: tuple[str, str] | None = None
-    before = len(found.reports) + len(found.records)
+    before = len(data.reports) + len(data.records)
     for line in lines:
         znode = ZNODE.search(line)
         path = (znode[1], unquote(znode[2]).rstrip(",:]\"'")) if znode else path
@@ -301,13 +301,13 @@ def _read_znodes(found: ImportedData, file: Path, lines: Iterable[str]) -> None:
         if path is None or start < 0:
             continue
         with suppress(NotJSON):
-            data = parse_line(line[start:].strip().encode())
+            parsed = parse_line(line[start:].strip().encode())
             if path[0] == "brokers":
-                _add_report(found, file, path[1], data)
+                _add_report(data, file, path[1], parsed)
             else:
-                _add_bundle_data(found, file, path[1], data)
+                _add_bundle_data(data, file, path[1], parsed)
             path = None
-    if len(found.reports) + len(found.records) == before:
+    if len(data.reports) + len(data.records) == before:
         raise BadSource(f"{file}: it lists znodes of /loadbalance without data; dump the data, too")
 
 
@@ -318,28 +318,28 @@ SHED_COUNTERS = ("pulsar_lb_unload_bundle_total", "pulsar_lb_unload_bundle_count
 """Names, in different releases, of the metric that counts the bundles shed by the leader."""
 
 
-def _read_series(found: ImportedData, file: Path, series: list[Json]) -> None:
+def _read_series(data: ImportedData, file: Path, series: list[Json]) -> None:
     """Add a report for each broker and time in the result of a range query of Prometheus."""
     measured: defaultdict[datetime, dict[str, Json]] = defaultdict(dict)
     shed: defaultdict[datetime, float] = defaultdict(float)
     for one in series:
         labels = one.get("metric", {})
         name, broker = labels.get("__name__"), broker_in(labels)
-        found.clusters.add(labels.get("cluster", ""))
-        found.smoothed |= name == SMOOTHED_METRIC
+        data.clusters.add(labels.get("cluster", ""))
+        data.smoothed |= name == SMOOTHED_METRIC
         if name in SHED_COUNTERS:
             for stamp, value in _samples(one):
                 shed[stamp] += value
         elif name in SPLIT_COUNTERS:
             for stamp, value in _samples(one):
-                found.split[stamp] = found.split.get(stamp, 0) + value
+                data.split[stamp] = data.split.get(stamp, 0) + value
         elif broker and (name in RESOURCE_METRICS or name in BUNDLE_METRICS):
             for stamp, value in _samples(one):
                 report = measured[stamp].setdefault(broker, {"lastStats": {}})
                 add_sample(report, name, labels, value)
-    if not measured and not shed and not found.split:
+    if not measured and not shed and not data.split:
         raise BadSource(f"{file}: it has no broker's pulsar_lb_*_usage or pulsar_bundle_* metrics")
-    _add_series(found, measured, shed)
+    _add_series(data, measured, shed)
 
 
 def _samples(series: Json) -> Iterator[tuple[datetime, float]]:
@@ -348,19 +348,19 @@ def _samples(series: Json) -> Iterator[tuple[datetime, float]]:
 
 
 def _add_series(
-    found: ImportedData,
+    data: ImportedData,
     measured: Mapping[datetime, Mapping[str, Json]],
     shed: Mapping[datetime, float],
 ) -> None:
     """Add reports made from metrics; merge each with a known report of the same broker and time."""
-    found.kinds.add("metrics")
-    known = {(at, broker): report for at, broker, report in found.reports}
+    data.kinds.add("metrics")
+    known = {(at, broker): report for at, broker, report in data.reports}
     for at, brokers in measured.items():
-        found.shed_by_sample_time.setdefault(at, None)
+        data.shed_by_sample_time.setdefault(at, None)
         for broker, report in brokers.items():
             if (at, broker) not in known:
                 known[at, broker] = {"lastStats": {}, "bundles": []}
-                found.reports.append((at, broker, known[at, broker]))
+                data.reports.append((at, broker, known[at, broker]))
             whole = known[at, broker]
             for bundle, stats in report.pop("lastStats").items():
                 whole["lastStats"].setdefault(bundle, {}).update(stats)
@@ -368,9 +368,9 @@ def _add_series(
             whole["bundles"] = sorted(whole["lastStats"])
             whole.update(sums_of(whole["lastStats"].values()))
     for at, count in shed.items():
-        found.shed_by_sample_time[at] = (found.shed_by_sample_time.get(at) or 0) + count
+        data.shed_by_sample_time[at] = (data.shed_by_sample_time.get(at) or 0) + count
     if shed:
-        found.kinds.add("counters")
+        data.kinds.add("counters")
 
 
 STAMP = re.compile(

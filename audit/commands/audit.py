@@ -140,7 +140,7 @@ def run(args: argparse.Namespace) -> int:
                 since=args.time_from,
                 until=args.time_to,
             )
-            settings = _settings_compared(args.settings, read, args.profile or plan.profile)
+            settings = _settings_to_compare(args.settings, read, args.profile or plan.profile)
             other = Counterfactual(settings, args.strategy)
             how = ReportOptions(args.cases, wait=args.wait)
             if asked:
@@ -208,20 +208,20 @@ def _read_settings(file: str | None, profile: str | None) -> SettingsRead:
     if file is None:
         return NOTHING_READ
     read = read_settings(Path(file), version_for_settings(Path(file), profile=profile) or None)
-    if not _documented(read):
+    if not _documented_values(read):
         raise BadSetting(
             f"--settings {file}: it has no documented load balancing setting; give a broker.conf"
         )
     return read
 
 
-def _settings_compared(file: str | None, read: SettingsRead, profile: str) -> dict[str, Any]:
+def _settings_to_compare(file: str | None, read: SettingsRead, profile: str) -> dict[str, Any]:
     """Return a file's documented settings as the release reads them; print notes on them."""
     if file is None:
         return {}
     if version := version_for_settings(Path(file), profile=profile):
         read = read.read_by(version)
-    given = _documented(read)
+    given = _documented_values(read)
     others = [name for name in read.values if name not in given]
     notes = [*read.notes(), *([f"not used by the audit: {', '.join(others)}"] if others else [])]
     for note in notes:
@@ -229,7 +229,7 @@ def _settings_compared(file: str | None, read: SettingsRead, profile: str) -> di
     return given
 
 
-def _documented(read: SettingsRead) -> dict[str, Any]:
+def _documented_values(read: SettingsRead) -> dict[str, Any]:
     return {name: value for name, value in read.values.items() if name in specs.load().settings}
 
 

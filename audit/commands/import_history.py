@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--date",
-        type=_date,
+        type=_parse_date,
         metavar="DATE",
         help="the day of the first line of a log whose lines have no date or no year, ISO 8601",
     )
@@ -101,7 +101,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _date(text: str) -> datetime:
+def _parse_date(text: str) -> datetime:
     try:
         return datetime.fromisoformat(text).replace(tzinfo=UTC)
     except ValueError:

@@ -51,7 +51,7 @@ UnloadPairs = list[tuple[str, str]]
 """Pairs of a broker and the bundle that it unloads, in the order of decision."""
 
 
-def iso(milliseconds: int) -> str:
+def format_iso(milliseconds: int) -> str:
     """Format milliseconds since 1970 in ISO 8601 and UTC, such as 2026-11-20T00:05:01.010Z."""
     seconds, rest = divmod(milliseconds, SECOND)
     text = datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
@@ -114,7 +114,7 @@ class ClusterHistory:
             if isinstance(said, str):
                 yield kind, said
                 continue
-            line = {**said, "at": iso(said["at"])}
+            line = {**said, "at": format_iso(said["at"])}
             yield kind, json.dumps(line, separators=(",", ":"), allow_nan=False)
         self.records.clear()
 

@@ -64,10 +64,10 @@ class RebuildTimes:
     def __bool__(self) -> bool:
         return self.since != NEVER
 
-    def moved_earlier(self, by: timedelta) -> RebuildTimes:
-        """Return a copy in which each time is earlier by the interval `by`."""
-        times = {name: time - by for name, time in self.named.items()}
-        return RebuildTimes(times, self.others - by if self.others != NEVER else NEVER)
+    def moved_earlier(self, interval: timedelta) -> RebuildTimes:
+        """Return a copy in which each time is earlier by the interval `interval`."""
+        times = {name: time - interval for name, time in self.named.items()}
+        return RebuildTimes(times, self.others - interval if self.others != NEVER else NEVER)
 
     def merged_with(self, other: RebuildTimes) -> RebuildTimes:
         """Return, for each cluster, the earlier of the rebuild times of this object and `other`."""
@@ -164,10 +164,10 @@ def rebuild_times_of(rows: DataFrame, time: str) -> RebuildTimes:
     return rebuild_times_of_pairs([(row[0], row[1]) for row in collect_small(earliest)])
 
 
-def rebuild_times_of_pairs(found: Sequence[tuple[str, int | None]]) -> RebuildTimes:
+def rebuild_times_of_pairs(pairs: Sequence[tuple[str, int | None]]) -> RebuildTimes:
     """Return rebuild times, given pairs of a cluster and a time in microseconds since 1970."""
-    times = {name: time_from_micros(micros) for name, micros in found if micros is not None}
-    if len(found) > MAX_CHANGED_CLUSTERS:
+    times = {name: time_from_micros(micros) for name, micros in pairs if micros is not None}
+    if len(pairs) > MAX_CHANGED_CLUSTERS:
         return RebuildTimes({}, min(times.values(), default=NEVER))
     return limit_clusters(times)
 

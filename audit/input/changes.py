@@ -35,12 +35,12 @@ class ChangedFiles(NamedTuple):
     touched: tuple[str, ...]
 
 
-def changed_files(there: InputFiles, before: Iterable[InputFile]) -> ChangedFiles | None:
+def changed_files(files: InputFiles, before: Iterable[InputFile]) -> ChangedFiles | None:
     """Return the files that were added, changed or removed since the last audit read the history.
 
     None if there are more than `MAX_SEPARATE_FILES` of them.
     """
-    known, now = set(before), set(there.kinds)
+    known, now = set(before), set(files.kinds)
     new = {one.file for one in now - known}
     names = {one.file for one in known}
     gone = names - {one.file for one in now}

@@ -103,7 +103,7 @@ READERS: Mapping[str, Reader] = {
 
 
 def read_lines(
-    spark: Session, path: str, found: InputFiles, whole: bool = True, files: FileSelection = None
+    spark: Session, path: str, inputs: InputFiles, whole: bool = True, files: FileSelection = None
 ) -> DataFrame:
     """Return the columns `file`, `line` and `damage` of all lines.
 
@@ -115,17 +115,17 @@ def read_lines(
     them, and compressed files if this process has found all of them small and intact.
     """
     wanted = None if files is None else set(files)
-    every = {one.file: kind for one, kind in found.kinds.items()}
+    every = {one.file: kind for one, kind in inputs.kinds.items()}
     kinds = {file: kind for file, kind in every.items() if wanted is None or file in wanted}
     if not kinds:
         return spark.createDataFrame([], LINES)
-    readers = {**READERS, "text": _text_reader(found, kinds)}
+    readers = {**READERS, "text": _text_reader(inputs, kinds)}
     if whole:
-        readers["gzip"] = _compressed_reader(found, kinds)
+        readers["gzip"] = _compressed_reader(inputs, kinds)
     else:
         readers["parquet"] = checked_parquet_lines
     paths: Paths = path
-    if files is not None and found.here and len(files) <= MAX_OPENED_FILES:
+    if files is not None and inputs.here and len(files) <= MAX_OPENED_FILES:
         paths, files = [escape_pattern(file) for file in files], None
     parts = [read(spark, paths, files) for one, read in readers.items() if one in kinds.values()]
     return reduce(DataFrame.unionByName, parts)
@@ -147,27 +147,27 @@ BEGINNING_BYTES = 4096
 MAY_BE_DOCUMENT = re.compile(rb"\s*(\[|\{\s*(\n|\Z)|\Z)")
 
 
-def _text_reader(found: InputFiles, kinds: Mapping[str, str]) -> Reader:
+def _text_reader(inputs: InputFiles, kinds: Mapping[str, str]) -> Reader:
     """Return the reader for plain files; it detects JSON documents if some file may be one."""
-    if found.files.get("text", 0) > MAX_DOCUMENTS:
+    if inputs.files.get("text", 0) > MAX_DOCUMENTS:
         return text_lines
     small = [
         one
-        for one in found.kinds
+        for one in inputs.kinds
         if one.length <= MAX_DOCUMENT_BYTES and kinds.get(one.file) == "text"
     ]
-    some = not found.here or any(_may_be_document(one.file) for one in small)
+    some = not inputs.here or any(_may_be_document(one.file) for one in small)
     return document_lines if some else text_lines
 
 
-def _compressed_reader(found: InputFiles, kinds: Mapping[str, str]) -> Reader:
+def _compressed_reader(inputs: InputFiles, kinds: Mapping[str, str]) -> Reader:
     """Return the reader for compressed files: Spark's own if all of them are small and intact.
 
     Otherwise the files are read by a Python process, whose start takes longer than Spark takes to
     read small files.
     """
-    packed = [one for one in found.kinds if kinds.get(one.file) == "gzip"]
-    few = found.here and sum(one.length for one in packed) <= MAX_INSPECTED_BYTES_IN_ALL
+    packed = [one for one in inputs.kinds if kinds.get(one.file) == "gzip"]
+    few = inputs.here and sum(one.length for one in packed) <= MAX_INSPECTED_BYTES_IN_ALL
     intact = few and all(is_intact_gzip(one.file.removeprefix(LOCAL)) for one in packed)
     return partial(text_lines, kind="gzip") if intact else compressed_lines
 

@@ -163,6 +163,6 @@ def _without_copies(records: DataFrame, lost: DataFrame) -> DataFrame:
     return lost.join(F.broadcast(copies.distinct()), [*keys, "text"], "left_anti")
 
 
-def _in_one_file(few: DataFrame) -> DataFrame:
+def _in_one_file(rows: DataFrame) -> DataFrame:
     """Put all rows of a cluster and day into one file, since they are few."""
-    return few.repartition("day", "cluster")
+    return rows.repartition("day", "cluster")

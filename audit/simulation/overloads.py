@@ -45,7 +45,7 @@ def overload_lines(
     for broker, usage in list(over.items())[:MAX_REASONS]:
         steps = None if derived is None else _steps_of(derived, broker)
         why = _no_derivation(variant) if derived is None else _reason(steps)
-        weighted = _weighted(steps or (), usage)
+        weighted = _weighted_usage_phrase(steps or (), usage)
         ends = f"{usage:.4g} %{' (without weights)' if weighted else ''}, over {threshold:g} %"
         told = f"{broker} ends at {ends}, and sheds nothing: {weighted}{why}"
         yield from paragraph(told, 2, "")
@@ -88,7 +88,7 @@ def _steps_of(derived: Derivation, broker: str) -> list[Step] | None:
         return None
 
 
-def _weighted(steps: Iterable[Step], usage: float) -> str:
+def _weighted_usage_phrase(steps: Iterable[Step], usage: float) -> str:
     """Return a phrase with the weighted usage in the steps about a broker; empty if it equals the
     broker's `usage` in percent.
     """

@@ -106,11 +106,11 @@ def recorded_world(path: Path) -> SimulatedWorld:
     cluster of the history is simulated. Errors: `BadWorld`.
     """
     history = _History()
-    for record in _records(path):
+    for record in _read_records(path):
         history.add(record)
     if not history.reports:
         raise BadWorld(f"--history {path}: it contains no load reports; give another history")
-    world = _by_cycle(history) if history.cycles else _by_report(history)
+    world = _world_by_cycles(history) if history.cycles else _world_by_reports(history)
     world = replace(
         world, version=next(iter(history.versions)) if len(history.versions) == 1 else ""
     )
@@ -118,23 +118,23 @@ def recorded_world(path: Path) -> SimulatedWorld:
     return replace(world, notes=(*world.notes, missing)) if history.damaged else world
 
 
-def _by_report(history: _History) -> SimulatedWorld:
+def _world_by_reports(history: _History) -> SimulatedWorld:
     """Return a world in which each cycle has the loads in the next report of every broker."""
     reports = {broker: [said for _, said in each] for broker, each in history.reports.items()}
     length = max(map(len, reports.values()))
     count = f"up to {length} reports per broker, one per cycle"
     note = f"the loads of {history.cluster} are replayed: {count}"
-    return _replayed(history, reports, None, note)
+    return _replay_world(history, reports, None, note)
 
 
-def _by_cycle(history: _History) -> SimulatedWorld:
+def _world_by_cycles(history: _History) -> SimulatedWorld:
     """Return a world with the cycles of the history."""
     cycles = sorted(history.cycles)
     reports = _reports_at(cycles, history)
     note = (
         f"{counted(len(cycles), 'cycle')} of {history.cluster} are replayed at their recorded times"
     )
-    world = _replayed(history, reports, cycles[0], note)
+    world = _replay_world(history, reports, cycles[0], note)
     events = [
         BrokerEvent(number, broker, now is not None)
         for broker, each in reports.items()
@@ -191,7 +191,7 @@ def _is_shed(act: Json, since: timedelta) -> bool:
     return cause == SHEDDING or (cause in UNCLEAR_CAUSES and since < MAX_DELAY_OF_SHED)
 
 
-def _replayed(
+def _replay_world(
     history: _History,
     reports: Mapping[str, Sequence[Json | None]],
     begin: datetime | None,
@@ -275,7 +275,7 @@ def _fill_gaps(seen: Mapping[int, Rates], length: int) -> list[Rates]:
     return found
 
 
-def _records(path: Path) -> Iterator[Json]:
+def _read_records(path: Path) -> Iterator[Json]:
     """Yield the records in a file, or in the files of a folder. Errors: `BadWorld`."""
     files = sorted(one for one in path.glob("**/*") if one.is_file()) if path.is_dir() else [path]
     for file in files:
@@ -283,14 +283,14 @@ def _records(path: Path) -> Iterator[Json]:
             continue
         try:
             with open_source(file) as raw, io.TextIOWrapper(raw, "utf-8") as lines:
-                yield from filter(None, map(_record, lines))
+                yield from filter(None, map(_parse_record, lines))
         except UNREADABLE as wrong:
             raise BadWorld(
                 f"--history {file}: it cannot be read: {why_unreadable(wrong, file)}"
             ) from None
 
 
-def _record(line: str) -> Json | None:
+def _parse_record(line: str) -> Json | None:
     """Return the record in a line; None for a damaged line, which an audit omits, too."""
     try:
         found = json.loads(line)

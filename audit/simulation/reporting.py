@@ -95,15 +95,15 @@ def _value_in_word(word: str) -> str:
     return word.rpartition("=")[2].removeprefix("pulsar:")
 
 
-def figures(one: Measures) -> tuple[str, ...]:
+def figures(record: Measures) -> tuple[str, ...]:
     """Return the figures of a simulation as strings, in the order of `HEADINGS`."""
     return (
-        one.outcome,
-        str(one.unloads),
-        str(one.unloads_of_one),
-        str(one.to_and_fro),
-        f"{one.over_minutes:g}",
-        f"{one.spread_first:.0f} → {one.spread_last:.0f}",
+        record.outcome,
+        str(record.unloads),
+        str(record.unloads_of_one),
+        str(record.to_and_fro),
+        f"{record.over_minutes:g}",
+        f"{record.spread_first:.0f} → {record.spread_last:.0f}",
     )
 
 
@@ -280,12 +280,12 @@ def markdown_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> li
     return [f"| {' | '.join(row)} |" for row in every]
 
 
-def variant_table_cell(one: Measures) -> str:
+def variant_table_cell(record: Measures) -> str:
     """Return unloads, and cycles until they end, as a table cell: `10 in 4`, `0`, `150 ongoing`."""
-    if not one.unloads:
+    if not record.unloads:
         return "0"
-    joint = " in " if one.rest is not None else " "
-    return f"{one.unloads}{joint}{one.outcome}"
+    joint = " in " if record.rest is not None else " "
+    return f"{record.unloads}{joint}{record.outcome}"
 
 
 def moves_lines(courses: Sequence[SimulatedCourse]) -> Iterator[str]:

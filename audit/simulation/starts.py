@@ -77,7 +77,7 @@ def read_start(args: argparse.Namespace) -> Start:
         worlds = [_with_recorded_ways(world) if profile and args.profile is None else world]
     else:
         names = [name for one in args.world for name in (world_titles() if one == ALL else [one])]
-        worlds = [_world(name, args.seed) for name in dict.fromkeys(names)]
+        worlds = [_read_world(name, args.seed) for name in dict.fromkeys(names)]
     chosen = args.strategy or strategy_of_settings(given_settings(args.setting))
     return Start(worlds, chosen or _common_strategy(worlds), profile)
 
@@ -101,7 +101,7 @@ def _common_strategy(worlds: Sequence[SimulatedWorld]) -> str:
     return next(iter(named.values()))
 
 
-def _world(name: str, seed: int) -> SimulatedWorld:
+def _read_world(name: str, seed: int) -> SimulatedWorld:
     """Return the built-in world of this name, or the world in the file of this name. Errors:
     `BadWorld`.
     """

@@ -87,7 +87,7 @@ class ShownExample:
                 found.append((operation, numbers, steps, times + 1))
             else:
                 operation, case = question
-                concerned = self._concerned(operation, derived.steps)
+                concerned = self._shown_steps(operation, derived.steps)
                 tables = case_tables(case, defaults=load().defaults(self.worked.profile))
                 numbers = [one for one in tables if not _lists_events(operation, one)]
                 found.append(
@@ -96,7 +96,7 @@ class ShownExample:
             before = question
         return found
 
-    def _concerned(self, operation: str, steps: Sequence[Step]) -> Sequence[Step]:
+    def _shown_steps(self, operation: str, steps: Sequence[Step]) -> Sequence[Step]:
         """Return the steps of a derivation that are shown.
 
         For `settings.defaults`, these are only the steps on settings that the example's rules are
@@ -150,19 +150,19 @@ class ShownExample:
             for one in self.worked.outcomes()
         ]
 
-    def _other_answers(self, one: ReadingOutcome) -> str:
+    def _other_answers(self, outcome: ReadingOutcome) -> str:
         """Return the model's answers under another alternative, as text.
 
         For a story, only the steps that differ are given. If a broker is chosen at random, all
         possible choices are given.
         """
-        if len(one.drawn) > 1:
-            return f"broker: {' or '.join(one.drawn)}, drawn"
+        if len(outcome.drawn) > 1:
+            return f"broker: {' or '.join(outcome.drawn)}, drawn"
         if self.operations != [STORY]:
-            answers = format_answers(self._as_by_hand(one.answers))
-            return f"{answers} ({TIED})" if one.tied else answers
+            answers = format_answers(self._as_by_hand(outcome.answers))
+            return f"{answers} ({TIED})" if outcome.tied else answers
         [(_, case)] = self.example.questions
-        return event_differences(case, self.worked.answers[0], one.answers[0], self._about)
+        return event_differences(case, self.worked.answers[0], outcome.answers[0], self._about)
 
     def _as_by_hand(self, answers: Sequence[Answer]) -> list[Answer]:
         """Return the model's answers under another alternative, limited to relevant fields.
@@ -184,7 +184,7 @@ class ShownExample:
         return [rules[one] for one in named if one not in shown]
 
     @property
-    def judged_unseen(self) -> list[str]:
+    def rules_on_hidden_fields(self) -> list[str]:
         """The rules that judge the case by fields of a story that its table does not show."""
         if self.operations != [STORY]:
             return []

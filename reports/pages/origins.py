@@ -44,15 +44,15 @@ def origin_sentences(example: Example) -> Iterator[str]:
     rules = [load().rules[one] for one in example.rules]
     sourced = [rule for rule in rules if rule.sources]
     stating = {tuple(_sections_of(rule, example.document)) for rule in sourced}
-    if len(stating) == 1 and all(_states(example, one) for one in sourced):
+    if len(stating) == 1 and all(_states_rule(example, one) for one in sourced):
         [sections] = stating
-        place = _place(example.document, _with_own_first(example, sections))
+        place = _document_place(example.document, _with_own_first(example, sections))
         yield f"Source of these rules, {OWN_WORDS}: {place}."
     else:
-        yield f"About: {_place(example.document, [example.section])}."
+        yield f"About: {_document_place(example.document, [example.section])}."
         found: dict[str, list[str]] = {}
         for rule in sourced:
-            found.setdefault(_source(example, rule), []).append(rule.id)
+            found.setdefault(_source_text(example, rule), []).append(rule.id)
         each = ";\n".join(f"for {enumerated(ids)}, {source}" for source, ids in found.items())
         if each:
             where = "in this document unless another is named"
@@ -67,7 +67,7 @@ def origin_sentences(example: Example) -> Iterator[str]:
     if both:
         others = "" if asks_defaults else f"; the other numbers are {OWN}, or follow from these"
         stand = "stand" if both[1:] else "stands"
-        yield f"{enumerated(both)} also {stand} in {_named(example)}{others}."
+        yield f"{enumerated(both)} also {stand} in {_section_name(example)}{others}."
     elif max(used, default=0) > MAX_COUNT and not asks_defaults:
         yield f"The numbers are {OWN}."
 
@@ -85,7 +85,7 @@ def assumed_readings(example: Example, profile: str) -> Iterator[str]:
         sections: dict[str, list[str]] = {}
         for one in taken.sources:
             sections.setdefault(one.document, []).append(one.section)
-        places = enumerated([_place(*one) for one in sections.items()])
+        places = enumerated([_document_place(*one) for one in sections.items()])
         why = f"; {closed}" if closed else ""
         yield (
             f"{assumes}: {reading.question} {taken.means}\n"
@@ -112,7 +112,7 @@ def allowing_sections(profile: str, reading: str, alternative: Alternative) -> s
     return "; ".join([*places, *([closed] if closed else [])])
 
 
-def _states(example: Example, rule: Rule) -> bool:
+def _states_rule(example: Example, rule: Rule) -> bool:
     """True if the example's section, or its document if it names no section, states a rule."""
     return any(
         one.document == example.document and example.section in ("", one.section)
@@ -120,12 +120,12 @@ def _states(example: Example, rule: Rule) -> bool:
     )
 
 
-def _source(example: Example, rule: Rule) -> str:
+def _source_text(example: Example, rule: Rule) -> str:
     """Return where a rule is stated: in the example's document, or else in another document.
 
     Another document of the same major version is preferred.
     """
-    if _states(example, rule):
+    if _states_rule(example, rule):
         sections = _with_own_first(example, _sections_of(rule, example.document))
         others = _sections(sections[1:]) if example.section else ""
         return f"this section and {others}" if others else "this section"
@@ -135,7 +135,7 @@ def _source(example: Example, rule: Rule) -> str:
     alike = next((one for one in documents if _major(one) == major), documents[0])
     document = example.document if own else alike
     sections = _sections_of(rule, document)
-    return _sections(sections) if own else _place(document, sections)
+    return _sections(sections) if own else _document_place(document, sections)
 
 
 def _sections_of(rule: Rule, document: str) -> list[str]:
@@ -152,7 +152,7 @@ def _major(document: str) -> str:
     return str(load().documents[document].version).partition(".")[0]
 
 
-def _place(document: str, sections: Sequence[str]) -> str:
+def _document_place(document: str, sections: Sequence[str]) -> str:
     """Return a document with its version, sections and address."""
     known = load().documents[document]
     within = f", {named}" if (named := _sections(sections)) else ""
@@ -160,7 +160,7 @@ def _place(document: str, sections: Sequence[str]) -> str:
     return f"{known.title}, Pulsar {known.version}{within}, {inside}<{known.url}>"
 
 
-def _named(example: Example) -> str:
+def _section_name(example: Example) -> str:
     """Return the example's section in quotes; "the document" if it names none."""
     return f"“{example.section}”" if example.section else "the document"
 

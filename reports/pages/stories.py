@@ -65,13 +65,13 @@ def _rows(events: Sequence[Json], steps: Sequence[Json]) -> Iterator[tuple[str, 
     for event, step in zip(events, steps, strict=True):
         [(kind, about)] = event.items()
         before, owners = owners, step.get("owners", owners)
-        found = [*_step_results(step, before), *_led_by(step, led)]
+        found = [*_step_results(step, before), *_leader_texts(step, led)]
         led = {**led, **step}
-        yield plain(clock), _event(kind, about), "; ".join(found) or "–"
+        yield plain(clock), _event_text(kind, about), "; ".join(found) or "–"
         clock += exact(about["minutes"]) if kind == "tick" else 0
 
 
-def _event(kind: str, about: Json) -> str:
+def _event_text(kind: str, about: Json) -> str:
     """Return an event as text."""
     if kind == "tick":
         minutes = plain(exact(about["minutes"]))
@@ -120,7 +120,7 @@ def _step_results(step: Json, before: Mapping[str, Any]) -> Iterator[str]:
     yield from _written_results(step)
 
 
-def _led_by(step: Json, before: Mapping[str, Any]) -> Iterator[str]:
+def _leader_texts(step: Json, before: Mapping[str, Any]) -> Iterator[str]:
     """Yield texts on changes of the leader, and of the broker that the leader's znode names."""
     said = {"leader": "leads", "leaderNode": "is named in the leader's znode"}
     for name, verb in said.items():

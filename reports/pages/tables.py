@@ -170,7 +170,7 @@ def _of_field(case: Json, name: str, value: Any) -> Table:
     )
 
 
-def _alike(case: Json) -> list[list[str]]:
+def _groups_of_equal_brokers(case: Json) -> list[list[str]]:
     """Return groups of consecutive brokers that share a row of the table.
 
     They have equal reports, equal bundles, and names numbered without a gap. Up to
@@ -203,7 +203,7 @@ def _span(names: Sequence[str]) -> str:
 
 def _brokers(case: Json) -> Table:
     """Return a table with a row per broker and a column per reported value."""
-    brokers = {_span(run): case["brokers"][run[0]] for run in _alike(case)}
+    brokers = {_span(run): case["brokers"][run[0]] for run in _groups_of_equal_brokers(case)}
     fields = [(name, dict(_broker_fields(broker))) for name, broker in brokers.items()]
     known = dict.fromkeys(heading for _, found in fields for heading in found)
     headings = [one for one in dict.fromkeys((*FIRST_COLUMNS, *known)) if one in known]
@@ -244,7 +244,7 @@ def _bundles(case: Json) -> Table:
             name: format_object(one[frame]) for name, one in known if frame in one
         }
     columns["latest"] = latest
-    shown = {run[0]: run[1:] for run in _alike(case)}
+    shown = {run[0]: run[1:] for run in _groups_of_equal_brokers(case)}
     filled = {heading: column for heading, column in columns.items() if column}
     rows = []
     for broker, others in shown.items():

@@ -109,11 +109,11 @@ def junit_xml(report: Report) -> str:
         elif line["verdict"] in FAILURE_VERDICTS and word_of(line) != "warning":
             counts["failures"] += 1
             ElementTree.SubElement(
-                case, "failure", message=_first(line["why"]) or _answered(line["failure"])
+                case, "failure", message=_first(line["why"]) or _answers_text(line["failure"])
             ).text = _failure_text(line)
         elif line["verdict"] != "pass":
             counts["skipped"] += 1
-            why = _first(line["why"]) or _answered(line["failure"])
+            why = _first(line["why"]) or _answers_text(line["failure"])
             said = f"{JUNIT_WORDS.get(word_of(line), WORDS[word_of(line)])}: {why}"
             ElementTree.SubElement(case, "skipped", message=said.removesuffix(": "))
     suite.attrib.update({kind: str(count) for kind, count in counts.items()})
@@ -124,7 +124,7 @@ def junit_xml(report: Report) -> str:
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'
 
 
-def _answered(failure: Mapping[str, str] | None) -> str:
+def _answers_text(failure: Mapping[str, str] | None) -> str:
     """Return the allowed and the given answer of a failure, each cut to `MAX_QUOTED_LENGTH`; empty
     without a failure.
     """

@@ -216,7 +216,7 @@ def _place_of(rule: str, shown: ShownExample) -> tuple[int, bool]:
 def _exchanges(every: Specs) -> Iterator[Mapping[str, object]]:
     """Yield each operation with its fields, its rules, and an example of question and answer."""
     for name in operations():
-        profile, rules = next(_asked_by(every, name))
+        profile, rules = next(_profiles_asking(every, name))
         case = shapes.example_case(name, profile)
         whole = schema(f"operations/{name}")
         model = Model(profile)
@@ -234,7 +234,7 @@ def _exchanges(every: Specs) -> Iterator[Mapping[str, object]]:
         }
 
 
-def _asked_by(every: Specs, operation: str) -> Iterator[tuple[str, list[Rule]]]:
+def _profiles_asking(every: Specs, operation: str) -> Iterator[tuple[str, list[Rule]]]:
     """Yield each of `PROFILES` that has rules about an operation, with these rules."""
     for profile in PROFILES:
         rules = [rule for rule in every.rules_of(profile) if operation in rule.operations]

@@ -70,7 +70,7 @@ def _pictures(shown: ShownExample) -> Iterator[str]:
 
 def _usage_bars(steps: Sequence[Step]) -> str:
     """Return a picture with a bar for each broker's usage, and lines for average and limit."""
-    brokers, average, limit = _brokers(steps)
+    brokers, average, limit = _measured_brokers(steps)
     measured = [one for one in brokers if one.usage is not None][:MAX_ROWS]
     if not measured:
         return ""
@@ -111,7 +111,9 @@ def _usage_bars(steps: Sequence[Step]) -> str:
     return svg(height + 4, f"Usage by broker: {'; '.join(said)}", body)
 
 
-def _brokers(steps: Sequence[Step]) -> tuple[list[MeasuredBroker], float | None, float | None]:
+def _measured_brokers(
+    steps: Sequence[Step],
+) -> tuple[list[MeasuredBroker], float | None, float | None]:
     """Return the brokers of a derivation, with the average and limit to which they are compared."""
     found: list[MeasuredBroker] = []
     average = limit = None
@@ -142,7 +144,7 @@ def _ranges(case: Mapping[str, Any], answer: Mapping[str, Any]) -> str:
             ("boundaries", case.get("boundaries")),
             ("answer", answer.get("bundles") or answer.get("boundaries")),
         )
-        if (parts := _parts(value))
+        if (parts := _hash_ranges(value))
     ]
     if len({tuple(parts) for _, parts in rows}) < 1 or all(len(parts) > 64 for _, parts in rows):
         return ""
@@ -172,7 +174,7 @@ def _ranges(case: Mapping[str, Any], answer: Mapping[str, Any]) -> str:
     return svg(bottom + 8, f"Ranges of hashes. {'; '.join(said)}", body)
 
 
-def _parts(value: Any) -> list[tuple[int, int]]:
+def _hash_ranges(value: Any) -> list[tuple[int, int]]:
     """Return the hash ranges in a value: boundaries, bundle names or one bundle name."""
     names = [value] if isinstance(value, str) else value
     if not isinstance(names, list) or not all(isinstance(one, str) for one in names):

@@ -175,14 +175,14 @@ class ListedDeviation:
         """Return a case with its replay command, limited to the deviation's rule if possible."""
         rule, first = self.entry["rule"], case == self.entry["cases"][0]
         if first and self.entry.get("answers", "").startswith("failed:"):
-            rule = _counted_against(rule, profile, self.entry.get("readings", {}), case)
+            rule = _rule_counted_against(rule, profile, self.entry.get("readings", {}), case)
         chosen = ["--rules", rule] if rule == self.entry["rule"] else []
         explained = explain_command(case, profile, self.entry.get("readings", {}))
         replayed = [*words, *chosen, "--replay", case]
         return DeviationReplay(case, explained, shlex.join(replayed), rule)
 
 
-def _counted_against(rule: str, profile: str, readings: Mapping[str, str], case: str) -> str:
+def _rule_counted_against(rule: str, profile: str, readings: Mapping[str, str], case: str) -> str:
     """Return the rule against which a case without an answer counts.
 
     It is `rule` if this rule judges the model's answer to the case, and otherwise the first rule

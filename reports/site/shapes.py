@@ -67,9 +67,9 @@ def own_shapes(operation: str) -> tuple[Shape, ...]:
     return tuple(_shapes(inner, operation))
 
 
-def fields_of(whole: Schema, operation: str = "") -> tuple[SchemaField, ...]:
+def fields_of(schema: Schema, operation: str = "") -> tuple[SchemaField, ...]:
     """Return the fields of an object; those of a nested object follow the field with the object."""
-    return tuple(_fields(whole, operation, ""))
+    return tuple(_fields(schema, operation, ""))
 
 
 def _shapes(every: Mapping[str, Schema], operation: str) -> Iterator[Shape]:
@@ -80,12 +80,12 @@ def _shapes(every: Mapping[str, Schema], operation: str) -> Iterator[Shape]:
             yield Shape(name, _anchor(name, operation), _type_text(one, operation), says, rows)
 
 
-def _fields(whole: Schema, operation: str, before: str) -> Iterator[SchemaField]:
-    for name, one in whole.get("properties", {}).items():
+def _fields(schema: Schema, operation: str, before: str) -> Iterator[SchemaField]:
+    for name, one in schema.get("properties", {}).items():
         if name in EXPLAINED_ONCE:
             continue
         path = f"{before}{name}"
-        required = name in whole.get("required", ())
+        required = name in schema.get("required", ())
         yield SchemaField(
             path, _type_text(one, operation), required, str(one.get("description", ""))
         )
@@ -94,44 +94,46 @@ def _fields(whole: Schema, operation: str, before: str) -> Iterator[SchemaField]
                 yield from _fields(inner, operation, f"{path}{then}")
 
 
-def _values(one: Schema) -> Schema | None:
+def _values(schema: Schema) -> Schema | None:
     """Return the schema of a map's values; None if the schema is not that of a map."""
-    found = one.get("additionalProperties")
+    found = schema.get("additionalProperties")
     return found if isinstance(found, dict) else None
 
 
-def _type_text(one: Schema, operation: str) -> str:
+def _type_text(schema: Schema, operation: str) -> str:
     """Return the type of a value as Markdown, with links to named types."""
-    if "$ref" in one:
-        target = str(one["$ref"])
+    if "$ref" in schema:
+        target = str(schema["$ref"])
         name = target.rpartition("/")[2]
         return f"[{name}](#{_anchor(name, '' if target.startswith(SHARED) else operation)})"
-    if "const" in one:
-        return f"`{json.dumps(one['const'])}`"
-    if "enum" in one:
-        return " or ".join(f"`{json.dumps(value)}`" for value in one["enum"])
-    if "anyOf" in one and "type" not in one:
-        return " or ".join(_type_text(each, operation) for each in one["anyOf"])
-    types = one.get("type", "any")
+    if "const" in schema:
+        return f"`{json.dumps(schema['const'])}`"
+    if "enum" in schema:
+        return " or ".join(f"`{json.dumps(value)}`" for value in schema["enum"])
+    if "anyOf" in schema and "type" not in schema:
+        return " or ".join(_type_text(each, operation) for each in schema["anyOf"])
+    types = schema.get("type", "any")
     if types == "array":
-        return f"list of {_type_text(one['items'], operation)}"
-    values = _values(one)
+        return f"list of {_type_text(schema['items'], operation)}"
+    values = _values(schema)
     if types == "object" and values:
-        names = _type_text(one["propertyNames"], operation) if "propertyNames" in one else "name"
+        names = (
+            _type_text(schema["propertyNames"], operation) if "propertyNames" in schema else "name"
+        )
         return f"object, {names} → {_type_text(values, operation)}"
     told = " or ".join([types] if isinstance(types, str) else types)
-    if one.get("maxProperties") == 1:
+    if schema.get("maxProperties") == 1:
         told = "object with exactly one of these fields"
-    return " ".join([told, *_limits(one)])
+    return " ".join([told, *_limits(schema)])
 
 
-def _limits(one: Schema) -> Iterator[str]:
-    if "pattern" in one:
-        yield f"`{one['pattern']}`"
-    if one.get("minimum"):
-        yield f"from {one['minimum']}"
-    if one.get("maximum", 1e300) < 1e300:
-        yield f"up to {one['maximum']}"
+def _limits(schema: Schema) -> Iterator[str]:
+    if "pattern" in schema:
+        yield f"`{schema['pattern']}`"
+    if schema.get("minimum"):
+        yield f"from {schema['minimum']}"
+    if schema.get("maximum", 1e300) < 1e300:
+        yield f"up to {schema['maximum']}"
 
 
 def _anchor(name: str, operation: str) -> str:

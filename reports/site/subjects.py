@@ -96,14 +96,14 @@ def public_names() -> Iterator[DocumentedName]:
                 yield _documented(f"{name}.{inner}", part)
 
 
-def _documented(name: str, one: Any) -> DocumentedName:
-    exception = inspect.isclass(one) and issubclass(one, Exception)
-    signature = "" if exception or isinstance(one, property) else _signature(one)
-    return DocumentedName(name, signature, inspect.getdoc(one) or "")
+def _documented(name: str, function: Any) -> DocumentedName:
+    exception = inspect.isclass(function) and issubclass(function, Exception)
+    signature = "" if exception or isinstance(function, property) else _signature(function)
+    return DocumentedName(name, signature, inspect.getdoc(function) or "")
 
 
-def _signature(one: Any) -> str:
+def _signature(function: Any) -> str:
     """Return a signature as text, with type names but not their modules."""
-    text = re.sub(r"(: |-> )'([^']*)'", r"\1\2", str(inspect.signature(one)))
+    text = re.sub(r"(: |-> )'([^']*)'", r"\1\2", str(inspect.signature(function)))
     text = text.removesuffix(" -> None")
     return re.sub(r"\b(?:[a-z_]\w*\.)+(?=[A-Za-z])", "", text)

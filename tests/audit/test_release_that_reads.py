@@ -55,7 +55,7 @@ def compared():
     from pulsar_conformance.audit.commands import audit
 
     def run(file, profile):
-        return audit._settings_compared(file, audit._read_settings(file, None), profile)
+        return audit._settings_to_compare(file, audit._read_settings(file, None), profile)
 
     return run
 

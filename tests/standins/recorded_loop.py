@@ -258,7 +258,7 @@ def play(story: Looping, cycles: int) -> None:
     collect = story.record()
     time.sleep(10)
     story.cycles.clear()
-    story.ask(requests.set_dynamic(ENABLED, "true"))
+    story.ask(requests.set_dynamic_setting(ENABLED, "true"))
     story.tell(enabled=True, leads=story.cluster.leader())
     for cycle in range(cycles):
         if cycle in loop.joins:

@@ -114,7 +114,7 @@ class Transferring(Troubled):
 
     def moving(self) -> dict:
         """Return the bundles in transfer, with their destinations."""
-        states = self.leader().manager._states()
+        states = self.leader().manager._bundle_states()
         return {bundle: to for bundle, state, to, _ in states if state in ON_ITS_WAY}
 
 

@@ -66,9 +66,9 @@ class Troubled:
     def ask(self, request) -> None:
         """Send a request to a running broker, and ignore the answer."""
         running = [one for one in self.cluster.brokers if one not in self.stopped]
-        of = list(self.cluster.brokers).index(running[0])
+        index = list(self.cluster.brokers).index(running[0])
         try:
-            reply = self.cluster.ask(*request, of=of, seconds=5)
+            reply = self.cluster.ask(*request, index=index, seconds=5)
             if not reply.is_success:
                 self.tell(request=request[1], refused=reply.rejection)
         except NoAnswer as error:
@@ -145,7 +145,7 @@ def play(story: Troubled) -> None:
     story.tell(unloaded="ns-4")
     story.wait(20)
     name = "loadBalancerLoadSheddingStrategy"
-    story.ask(requests.set_dynamic(name, f"{PACKAGE}ThresholdShedder"))
+    story.ask(requests.set_dynamic_setting(name, f"{PACKAGE}ThresholdShedder"))
     story.tell(changed=name)
     story.wait(130)
     story.stopped.add("broker-3")

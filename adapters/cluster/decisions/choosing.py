@@ -26,7 +26,7 @@ def choose(leader: AskedLeader, case: Case) -> Answer:
     """
     leader.begin({})
     if case["dynamic"] is not None:
-        leader.ask(requests.set_dynamic(SETTING, case["dynamic"]))
+        leader.ask(requests.set_dynamic_setting(SETTING, case["dynamic"]))
     # The running broker switches its load manager, too, so data of its former manager do not
     # matter.
     leader.cluster.wait_notified()

@@ -69,9 +69,9 @@ class AskedLeader:
         self.names = BrokerNames(running, self.broker.ports.broker)
         self._register_brokers(others)
 
-    def remember(self, question: Mapping[str, Any], found: Any) -> None:
+    def remember(self, question: Mapping[str, Any], result: Any) -> None:
         """Store the result of a question, for use if the next question is the same."""
-        self._question, self.remembered = question, found
+        self._question, self.remembered = question, result
 
     def has_answered(self, question: Mapping[str, Any]) -> bool:
         """True if the last question was the same and the broker that answered it still runs."""

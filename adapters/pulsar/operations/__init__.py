@@ -37,7 +37,7 @@ OPERATIONS: Mapping[str, Operation] = {
     "shed.select": shedding.select,
     "shed.cycles": shedding.cycles,
     "place.select": placement.select,
-    "place.anti_affinity": anti_affinity.filtered,
+    "place.anti_affinity": anti_affinity.filter_candidates,
     "place.broker": whole_placement.assigned,
     "manager.choose": managers.choose,
     "report.read": reports.read,

@@ -32,7 +32,7 @@ FIRST_HALF, SECOND_HALF = "0x00000000_0x80000000", "0x80000000_0xffffffff"
 """Ranges of a namespace's two bundles: the owned bundle, and the bundle to place."""
 
 
-def filtered(release: Release, case: Case) -> Answer:
+def filter_candidates(release: Release, case: Case) -> Answer:
     """Return the candidates that pass the filter, and the chosen broker.
 
     The placement strategy chooses among the candidates, at random if the brokers are idle.
@@ -83,12 +83,12 @@ def metadata_replies(case: Case) -> Mapping[str, Any]:
     }
     names, none = java_list(domains), completed_future(java_optional(None))
 
-    def policies(of: Java) -> Java:
+    def policies(name: Java) -> Java:
         """Return a namespace's policies, given its name or the path of its node.
 
         In ZooKeeper's caches, nodes are under /admin/policies or /admin/local-policies.
         """
-        namespace = "/".join(str(of).split("/")[-2:])
+        namespace = "/".join(str(name).split("/")[-2:])
         return groups.get(case["groups"].get(namespace), none)
 
     return {

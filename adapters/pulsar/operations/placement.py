@@ -103,7 +103,7 @@ def leader_load_data(release: Release, case: Case, unmeasured: Java) -> Java:
     load = java_class(LOAD_DATA)()
     unknown: dict[str, Case] = {name: {} for name in (case["bundle"], *sorted(assigned))}
     bundles = {**unknown, **case["bundles"]}
-    release.loads.fill(load, case["brokers"], bundles, whole=True)
+    release.loads.fill(load, case["brokers"], bundles, complete=True)
     measured = release.loads.measured(case["bundles"])
     for name, report in case["brokers"].items():
         broker = load.getBrokerData().get(release.identify(name))

@@ -122,7 +122,7 @@ class _ConsecutiveCycles:
         load.getBundleData().clear()
         self._brokers = seen["brokers"]
         self._service.set_active(self._brokers)
-        self._release.loads.fill(load, self._brokers, seen["bundles"], assigned=True, whole=True)
+        self._release.loads.fill(load, self._brokers, seen["bundles"], assigned=True, complete=True)
         recent = load.getRecentlyUnloadedBundles()
         self._unloaded_at_minute = {
             str(bundle): self._unloaded_at_minute[str(bundle)] for bundle in recent.keySet()
@@ -146,12 +146,12 @@ class _ConsecutiveCycles:
                 self._unloaded_at_minute[bundle] = minutes
         unloads = list(_unload_calls(self._service, self._chosen))
         if self._plans:
-            unloads = [{**one, "to": self._planned(one["bundle"])} for one in unloads]
+            unloads = [{**one, "to": self._planned_destination(one["bundle"])} for one in unloads]
         if hasattr(self._strategy, UNLOAD_ENDED_METHOD):
             self._strategy.onUnloadAttemptCompleted()
         return unloads
 
-    def _planned(self, bundle: str) -> str:
+    def _planned_destination(self, bundle: str) -> str:
         """Return the destination planned for a bundle by a strategy that also places bundles."""
         load = self._manager.load_data
         brokers = java_class("java.util.HashSet")(java_list(map(broker_id, self._brokers)))
@@ -227,7 +227,7 @@ def replay_history(release: Release, strategy: Java, configuration: Java, case: 
             if len(history) >= ago
         }
         past = java_class("org.apache.pulsar.broker.loadbalance.LoadData")()
-        release.loads.fill(past, seen, case["bundles"], assigned=True, whole=True)
+        release.loads.fill(past, seen, case["bundles"], assigned=True, complete=True)
         strategy.findBundlesForUnloading(past, configuration)
 
 

@@ -39,7 +39,7 @@ def algorithms(release: Release) -> list[str]:
 
 def split(release: Release, case: Case) -> Answer:
     """Return the parts that the owner acquired or, if it acquired none, the original bundle."""
-    settings, algorithm, positions = _asked(case)
+    settings, algorithm, positions = _split_request(case)
     if case["by"] != "admin" and str(settings.get(MANAGER)).endswith(EXTENSIBLE):
         raise Unsupported(
             "brokers that run the extensible load manager split bundles with a strategy of their "
@@ -89,7 +89,7 @@ def _topic_stats(case: Case) -> Java:
     return found
 
 
-def _asked(case: Case) -> tuple[dict[str, Any], str | None, list[int]]:
+def _split_request(case: Case) -> tuple[dict[str, Any], str | None, list[int]]:
     """Return the settings, the algorithm and the positions of a request.
 
     An automatic split gives neither algorithm nor positions, so the default algorithm applies.

@@ -92,7 +92,7 @@ def shedding_broker(planted: PlantedCycle) -> Broker | None:
     pairs = planted.correct_unloads if planted.cycle.enabled else []
     if pairs:
         return planted.cycle.brokers[pairs[0][0]]
-    for broker in planted.busiest()[:1]:
+    for broker in planted.busiest_brokers()[:1]:
         if planted.cycle.strategy in SETTERS and set_above_limit(planted, broker, SLIGHT_EXCESS):
             return planted.cycle.brokers[broker.name]
     return None
@@ -112,7 +112,7 @@ def sheds_foreign_bundle(planted: PlantedCycle) -> UnloadPairs | None:
     broker = shedding_broker(planted)
     if broker is None:
         return None
-    other = next((one for one in planted.busiest() if one.name != broker.name), None)
+    other = next((one for one in planted.busiest_brokers() if one.name != broker.name), None)
     if other is None:
         return None
     pairs = planted.correct_unloads
@@ -129,7 +129,7 @@ def sheds_a_bundle_twice(planted: PlantedCycle) -> UnloadPairs | None:
 def sheds_within_grace_period(planted: PlantedCycle) -> UnloadPairs | None:
     """Unload a recently unloaded bundle, and others until the broker has shed enough traffic."""
     cycle = planted.cycle
-    for broker in planted.busiest():
+    for broker in planted.busiest_brokers():
         moved = [bundle for bundle in broker.bundles if cycle.blocked(bundle)]
         if moved and set_above_limit(planted, broker, SLIGHT_EXCESS):
             to_shed = TRAFFIC_TO_SHED[cycle.strategy](planted, planted.cycle.brokers[broker.name])
@@ -164,7 +164,7 @@ def sheds_lighter_first(planted: PlantedCycle) -> UnloadPairs | None:
 
 def sheds_nothing_just_above_limit(planted: PlantedCycle) -> UnloadPairs | None:
     """Unload nothing from a broker whose usage is just above the limit."""
-    for broker in planted.busiest()[:1]:
+    for broker in planted.busiest_brokers()[:1]:
         if set_above_limit(planted, broker, SLIGHT_EXCESS):
             return replace_unloads(planted.correct_unloads, broker, [])
     return None
@@ -172,7 +172,7 @@ def sheds_nothing_just_above_limit(planted: PlantedCycle) -> UnloadPairs | None:
 
 def sheds_just_below_limit(planted: PlantedCycle) -> UnloadPairs | None:
     """Unload the heaviest bundle of a broker whose usage is just below the limit."""
-    for broker in planted.busiest()[:1]:
+    for broker in planted.busiest_brokers()[:1]:
         if set_above_limit(planted, broker, -SLIGHT_EXCESS):
             return replace_unloads(
                 planted.correct_unloads, broker, planted.cycle.movable(broker)[:1]
@@ -185,7 +185,7 @@ def _raised_brokers(planted: PlantedCycle, share: Fraction) -> Iterator[tuple[Br
 
     At the raised usage, the broker must shed `share` times their traffic.
     """
-    for broker in planted.busiest():
+    for broker in planted.busiest_brokers():
         cycle = planted.cycle
         bundles, traffic = cycle.movable(broker), cycle.traffic_of(broker)
         carried = accumulate(map(cycle.traffic, bundles))
@@ -228,7 +228,7 @@ def ignores_weights(planted: PlantedCycle) -> UnloadPairs | None:
 
     The other brokers use most of their memory, which has a low weight.
     """
-    for broker in planted.busiest()[:1]:
+    for broker in planted.busiest_brokers()[:1]:
         for name, said in planted.case["brokers"].items():
             if name != broker.name:
                 said["memory"] = {**said["memory"], "usage": 0.95 * said["memory"]["limit"]}
@@ -239,7 +239,7 @@ def ignores_weights(planted: PlantedCycle) -> UnloadPairs | None:
 
 def sheds_from_the_idlest(planted: PlantedCycle) -> UnloadPairs | None:
     """Unload a bundle from the least used broker among those with two or more movable bundles."""
-    idlest = planted.busiest()[-1]
+    idlest = planted.busiest_brokers()[-1]
     return replace_unloads(planted.correct_unloads, idlest, planted.cycle.movable(idlest)[:1])
 
 
@@ -248,7 +248,7 @@ def sheds_for_idle_broker(planted: PlantedCycle) -> UnloadPairs | None:
     broker is above the limit.
     """
     _make_one_idle(planted)
-    broker = planted.busiest()[0]
+    broker = planted.busiest_brokers()[0]
     return [(broker.name, planted.cycle.movable(broker)[0])]
 
 
@@ -269,13 +269,13 @@ def sheds_at_equal_usage(planted: PlantedCycle) -> UnloadPairs | None:
     """Unload a bundle although all brokers have equal usage."""
     for name in planted.case["brokers"]:
         planted.set_usage(name, 50, *RESOURCES)
-    broker = planted.busiest()[0]
+    broker = planted.busiest_brokers()[0]
     return [(broker.name, planted.cycle.movable(broker)[0])]
 
 
 def ignores_single_resource(planted: PlantedCycle) -> UnloadPairs | None:
     """Unload nothing from a broker with a single resource above the overload threshold."""
-    broker = planted.busiest()[0]
+    broker = planted.busiest_brokers()[0]
     planted.set_usage(broker.name, threshold_of(planted.cycle) + SLIGHT_EXCESS)
     return replace_unloads(planted.correct_unloads, broker, [])
 
@@ -295,7 +295,7 @@ def _unload_from_overloaded(planted: PlantedCycle, bundles: slice) -> UnloadPair
 
     `bundles` selects them from the movable bundles, heaviest first.
     """
-    for broker in planted.busiest()[:1]:
+    for broker in planted.busiest_brokers()[:1]:
         set_above_limit(planted, broker, SLIGHT_EXCESS)
         return replace_unloads(
             planted.correct_unloads, broker, planted.cycle.movable(broker)[bundles]
@@ -305,7 +305,7 @@ def _unload_from_overloaded(planted: PlantedCycle, bundles: slice) -> UnloadPair
 
 def ignores_overload(planted: PlantedCycle) -> UnloadPairs | None:
     """Unload nothing from a broker that is just overloaded, while the others are almost as busy."""
-    busiest, *_ = planted.busiest()
+    busiest, *_ = planted.busiest_brokers()
     threshold = threshold_of(planted.cycle)
     for name in planted.case["brokers"]:
         planted.set_usage(name, threshold - POINTS_BELOW_THRESHOLD)

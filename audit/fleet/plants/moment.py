@@ -86,7 +86,7 @@ class PlantedCycle:
         ]
         return {rule for rule in rules if self._evaluator.judge(rule, trial, [answer]).violated}
 
-    def busiest(self) -> list[Broker]:
+    def busiest_brokers(self) -> list[Broker]:
         """Return the brokers with at least two movable bundles, the most used first."""
         cycle = self.cycle
         usage = Levels(cycle).present

@@ -43,12 +43,12 @@ def drawn_loads(brokers: int, bundles: int, *, constant: bool) -> st.SearchStrat
     changing = st.tuples(percents, percents).filter(lambda both: both[0] != both[1])
     load: st.SearchStrategy[Load] = percents if constant else st.one_of(percents, changing)
     broker = st.lists(load, max_size=bundles)
-    full = st.builds(_filled, broker, st.integers(BUSY // STEP, 100 // STEP))
+    full = st.builds(_with_filling_load, broker, st.integers(BUSY // STEP, 100 // STEP))
     fitting = st.one_of(broker, full).filter(_fits)
     return st.lists(fitting.map(tuple), min_size=2, max_size=brokers).map(tuple)
 
 
-def _filled(loads: Sequence[Load], steps: int) -> Sequence[Load]:
+def _with_filling_load(loads: Sequence[Load], steps: int) -> Sequence[Load]:
     """Return a broker's loads with one more that raises its usage to `steps` times `STEP` percent.
 
     If no single bundle can do so, return the loads unchanged.

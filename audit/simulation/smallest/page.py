@@ -52,29 +52,29 @@ MAX_SHOWN_CYCLES = 8
 """Maximum number of cycles with unloads that a text describes."""
 
 
-def cycle_lines(found: SmallestCluster, profiles: Sequence[str]) -> Iterator[str]:
+def cycle_lines(cluster: SmallestCluster, profiles: Sequence[str]) -> Iterator[str]:
     """Yield lines about the cycles with unloads that show the violation: usage, arithmetic, moves.
 
     The arithmetic is from the first of these profiles whose model unloads the same bundles.
     """
-    endless = found.fault.rule.id == ENDLESS
+    endless = cluster.fault.rule.id == ENDLESS
     models = [Model(profile) for profile in profiles]
     for cycle in (
-        found.shedding[:MAX_SHOWN_CYCLES] if endless else found.shedding[-MAX_SHOWN_CYCLES:]
+        cluster.shedding[:MAX_SHOWN_CYCLES] if endless else cluster.shedding[-MAX_SHOWN_CYCLES:]
     ):
         used = ", ".join(f"{name} {percent:g} %" for name, percent in cycle.usage.items())
-        limit = limit_of(found.course, cycle)
+        limit = limit_of(cluster.course, cycle)
         about = f"; average {average_compared_usage(cycle):g} %" + (
             f", limit {limit:g} %" if limit else ""
         )
         yield f"cycle {cycle.number}: {used}{about}"
-        if cycle.number < len(found.questions):
-            derived = (model.derive(SHED, found.questions[cycle.number]) for model in models)
+        if cycle.number < len(cluster.questions):
+            derived = (model.derive(SHED, cluster.questions[cycle.number]) for model in models)
             yield from next(filter(None, (list(_arithmetic(one, cycle)) for one in derived)), ())
         for move in cycle.sheds:
             yield f"  {move.bundle}: {move.source} → {move.target}"
     if not endless:
-        yield f"{found.fault.rule.id}: {found.fault.text}"
+        yield f"{cluster.fault.rule.id}: {cluster.fault.text}"
 
 
 def _arithmetic(derivation: Derivation, cycle: SimulatedCycle) -> Iterator[str]:
@@ -99,18 +99,18 @@ def none_found(rule: str, examples: int, cycles: int) -> str:
 
 def smallest_page(
     rule: str,
-    found: Mapping[str, SmallestCluster | None],
+    clusters: Mapping[str, SmallestCluster | None],
     cycle_texts: Mapping[str, Sequence[str]],
     command: str,
     searched: str,
 ) -> str:
     """Return a Markdown page about the smallest cluster of each variant.
 
-    `found` and `cycle_texts` are by the name of the variant. `searched` is the text for a variant
-    without such a cluster.
+    `clusters` and `cycle_texts` are by the name of the variant. `searched` is the text for a
+    variant without such a cluster.
     """
     rows = []
-    for variant, one in found.items():
+    for variant, one in clusters.items():
         if one is None:
             rows.append((variant, searched, "", "", ""))
             continue

@@ -174,7 +174,9 @@ def smallest_cluster(
             min(CLUSTERS_PER_SEED, count - drawn_before)
             for drawn_before in range(0, count, CLUSTERS_PER_SEED)
         ]
-        reduced = (_reduced(drawn, violates, seed + one, size) for one, size in enumerate(rounds))
+        reduced = (
+            _reduce_loads(drawn, violates, seed + one, size) for one, size in enumerate(rounds)
+        )
         violating = [loads for loads in reduced if loads is not None]
         if violating:
             return found[min(violating, key=_size)]
@@ -187,7 +189,7 @@ def _size(loads: Loads) -> tuple[int, int, int]:
     return len(each), len(loads), sum(map(sum, each))
 
 
-def _reduced(
+def _reduce_loads(
     drawn: st.SearchStrategy[Loads], violates: Callable[[Loads], bool], seed: int, examples: int
 ) -> Loads | None:
     """Return the loads to which Hypothesis reduces the first drawn cluster that violates a rule."""

@@ -51,7 +51,7 @@ def machine(tmp_path, monkeypatch):
 
 
 def fetched():
-    return opening._downloaded("thing-1", "a thing", partial(maven.fetch_artifacts, "a thing", POM))
+    return opening._jar_folder("thing-1", "a thing", partial(maven.fetch_artifacts, "a thing", POM))
 
 
 def times(tmp_path):
