@@ -103,7 +103,7 @@ def connect_reference(
     With the name `reference:neutral`, undocumented settings of a release have no effect.
     """
     if rest not in ("", NEUTRAL_SUFFIX):
-        problem = f"only :{NEUTRAL_SUFFIX} may follow reference"
+        problem = f"reference can be followed only by :{NEUTRAL_SUFFIX}"
         raise AdapterError("start", problem, "write reference", "", name)
     return ReferenceConnection(name, profile, readings, neutral=rest == NEUTRAL_SUFFIX)
 

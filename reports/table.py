@@ -104,7 +104,7 @@ def result_text(stream: Sequence[Line], unchosen: Iterable[str] = (), enough: bo
     result = _broken_text(stream)
     words = {word_of(line) for line in stream[1:]}
     reasons = list(_other_reasons(stream[1:], unchosen, enough))
-    status = "" if words & {"fail", "error"} else ", so the status is 1"
+    status = "" if words & {"fail", "error"} else ", so the exit status is 1"
     return f"{'; '.join([result, *reasons])}{status}" if reasons else result
 
 

@@ -84,8 +84,8 @@ def linkage_error_text(text: str) -> str:
         return f"a class needs Java {least} or newer; set JAVA_HOME accordingly"
     if MISMATCH_ERROR.match(text):
         return (
-            f"a class calls what this release does not have, {text}; compile a plug-in against the "
-            "release that runs it, and check that all jars are of one version"
+            f"a class uses something that this release lacks, {text}; compile a plug-in against "
+            "the release that runs it, and check that all jars are of one version"
         )
     plug_in = (
         "that classpath= names all jars of a plug-in, and that it was compiled for this release"

@@ -92,7 +92,7 @@ def nearest_remarks(version: str, ask: Ask) -> list[str]:
     profiles = [documents_of(version), f"released-{line}"]
     judged = " ".join(f"--judge-by {one}" for one in profiles if one in load().profiles)
     lines = [
-        f"pulsar {version} was not examined; it is most like {near}: of "
+        f"pulsar {version} was not examined; the most similar release is {near}: of "
         f"{counted(len(found), 'distinguishing answer')}, it shares {alike}",
         f"pulsar {version}: to judge it, give {judged}",
     ]

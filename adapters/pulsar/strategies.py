@@ -101,8 +101,8 @@ def extensible_strategy_text(name: str) -> str:
     in_case = f'in a case of shed.select, as "strategy": "{TRANSFER}"'
     if name == TRANSFER:
         return (
-            f"{why}; leave strategy= out of the adapter's name, and name {TRANSFER} {in_case}; the "
-            "cases of the rules TRANSFER-* name it"
+            f"{why}; leave strategy= out of the adapter's name, and name {TRANSFER} {in_case}, "
+            "as in the cases of the rules TRANSFER-*"
         )
     return f"{why}; of the extensible manager's strategies, only {TRANSFER} can be asked, {in_case}"
 

@@ -120,10 +120,12 @@ class LogTimes:
             return f"'{written}' has no year; give the date of the first line with --date"
         if not self._has_months:
             date = f"--date {self._given:%Y-%m-%d}"
-            return f"'{written}' has no year, and is not of {date}; give the date of the first line"
+            return (
+                f"'{written}' has no year, and is not from {date}; give the date of the first line"
+            )
         days = f"{LARGEST_GAP.days} days of the line before"
         return (
-            f"'{written}' has no year, and in no year is it within {days}; "
+            f"'{written}' has no year, and no year puts it within {days}; "
             "write ISO dates, such as 2026-11-20T10:06:01"
         )
 

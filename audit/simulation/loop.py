@@ -294,7 +294,7 @@ class Simulation:
             source = self.owner[bundle]
             target = named.get(bundle) or self._choose_broker(bundle, brokers, assigned)
             if target is not None and target not in brokers:
-                self._refused.append(f"{bundle} is placed on {target}, which is not up")
+                self._refused.append(f"{bundle} is placed on {target}, which is not running")
                 target = None
             known = self._recorded if why == SHEDDING else self.world.assigned
             recorded = known.get((cycle, bundle))
@@ -351,7 +351,7 @@ class Simulation:
         }
         chosen = self._ask(SPLIT_CANDIDATES, case)["split"]
         unknown = [name for name in chosen if name not in self.cluster.bundles]
-        self._refused += [f"{name} is to be split, but there is no such bundle" for name in unknown]
+        self._refused += [f"{name} cannot be split: there is no such bundle" for name in unknown]
         known = [name for name in dict.fromkeys(chosen) if name in self.cluster.bundles]
         divisible = [name for name in known if HashRange.parse(name).width > 1]
         return {name: self._halve_bundle(name, cycle, rates) for name in divisible}

@@ -41,8 +41,8 @@ A broker is gone if another broker has written this many reports since its last 
 """
 
 RATIO = (
-    "the ratio is from the broker's recorded report with the most traffic, if possible one without "
-    "a resource at 100 %, since use that does not come from traffic distorts the ratio least there"
+    "the ratio is that of the broker's recorded report with the most traffic, if possible of one "
+    "without a resource at 100 %, because there the use that is not due to traffic matters least"
 )
 TOLERANCE = 0.5
 """Maximum difference, in percentage points, between simulated and recorded usage in the first

@@ -124,8 +124,8 @@ def _busy_note(broker: str, said: Json, resources: Iterable[str]) -> str:
     used = enumerated([f"{percent_used(said, one):.4g} % of {one}" for one in resources])
     return (
         f"{broker}: {used} with {throughput(exact(reported_throughput(said)))} is over "
-        f"{TRAFFIC_RATIO} times what the other brokers use for as much traffic, so it is assumed "
-        "to grow with traffic as it does on the other brokers"
+        f"{TRAFFIC_RATIO} times the use of the other brokers with as much traffic; its use is "
+        "assumed to grow with traffic as on the other brokers"
     )
 
 

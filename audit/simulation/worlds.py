@@ -240,7 +240,7 @@ def world_of(name: str, data: Any, seed: int = 0) -> SimulatedWorld:
             *_hot_bundle(data.get("load", {})),
         )
     except (ArithmeticError, TypeError, ValueError) as problem:
-        raise BadWorld(f"{name}: its numbers cannot be used: {problem}; change them") from None
+        raise BadWorld(f"{name}: a number cannot be used: {problem}; change it") from None
 
 
 def _parse_shape(load: Json, seed: int) -> LoadShape | None:

@@ -130,6 +130,6 @@ def requirement_changes(before: Requirements, after: Requirements) -> Iterator[s
         elif new is None:
             yield f"{rule} is no longer demanded"
         elif old["level"] != new["level"]:
-            yield f"{rule} is now a {new['level']}; it was a {old['level']}"
+            yield f"{rule} has the level {new['level']} instead of {old['level']}"
         elif old != new:
             yield f"{rule} demands something else"

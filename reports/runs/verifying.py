@@ -63,7 +63,7 @@ def _problems(report: Report) -> Iterator[str]:
             yield f"it has no verdict on {rule}, which {required_answers.name} demands"
         level = next(line["level"] for line in verdicts if line["rule"] == rule)
         if level != entry["level"]:
-            yield f"it calls {rule} a {level}, but the rule is a {entry['level']}"
+            yield f"it gives {rule} the level {level}, but the rule's level is {entry['level']}"
     if report["summary"] != count_verdicts(verdicts):
         yield "its summary does not agree with its verdicts"
     if report["conformant"] != is_conformant(verdicts):

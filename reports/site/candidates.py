@@ -77,7 +77,7 @@ def candidate_chart(steps: Sequence[Step], brokers: Collection[str]) -> str:
     if len(found) > len(shown):
         said.append(f"{len(found) - len(shown)} more")
     title = (
-        "Candidates" if len(chosen) < 2 else "Candidates; each of the chosen ones is a right answer"
+        "Candidates" if len(chosen) < 2 else "Candidates; each of those chosen is a right answer"
     )
     return svg(bottom + 24, f"{title}. {'; '.join(said)}", body)
 

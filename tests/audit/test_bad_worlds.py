@@ -67,7 +67,7 @@ UNUSABLE = [
     (with_broker(up="no"), 'brokers[1].up: "no" is not of type boolean'),
     (with_broker(idle=50), "brokers[1]: usage (40 %) is below idle (50 %); raise usage"),
     (with_broker(bundles=0), "brokers[1]: usage (40 %) is above idle (0 %), but there are no"),
-    ("brokers: [{bundles: 1, usage: 1, capacity: 1.0e+308}]", "own: its numbers cannot be used"),
+    ("brokers: [{bundles: 1, usage: 1, capacity: 1.0e+308}]", "own: a number cannot be used"),
     (with_load(shape="round"), 'load.shape: "round" is not one of constant, daily, bursty'),
     (with_load(swing=0.5), "load: shape is missing"),
     (with_load(shape="constant", swing=0.5), "load.swing: unknown key 'swing'; choose from shape"),

@@ -205,12 +205,12 @@ def test_lines_of_syslog_get_their_year_from_the_date_of_the_first(imported):
         (
             ["Dec 01"],
             ("--date", "2025-12-05"),
-            "leader.log:1: 'Dec 01 00:12:00' has no year, and is not of --date 2025-12-05; give",
+            "leader.log:1: 'Dec 01 00:12:00' has no year, and is not from --date 2025-12-05; give",
         ),
         (
             ["Dec 01", "Jan  5"],
             ("--date", "2025-12-01"),
-            "leader.log:2: 'Jan 5 00:12:00' has no year, and in no year is it within 31 days of",
+            "leader.log:2: 'Jan 5 00:12:00' has no year, and no year puts it within 31 days of",
         ),
         (["Feb 28", "Feb 29"], ("--date", "2025-02-28"), "leader.log:2: 'Feb 29 00:12:00' has no"),
     ],

@@ -48,8 +48,8 @@ def test_much_usage_with_little_traffic_is_not_multiplied(cpu, megabytes, with_5
 def test_a_note_says_which_use_is_not_that_of_traffic():
     world = world_with(one=broker(50, 100), odd=broker(90, 0.001))
     assert world.notes[-1] == (
-        "odd: 90 % of cpu with 1 KB/s is over 10 times what the other brokers use for as "
-        "much traffic, so it is assumed to grow with traffic as it does on the other brokers"
+        "odd: 90 % of cpu with 1 KB/s is over 10 times the use of the other brokers with as "
+        "much traffic; its use is assumed to grow with traffic as on the other brokers"
     )
     alone = world_with(odd=broker(90, 0.001), idle=broker(3, 0))
     assert not any(note.startswith("odd") for note in alone.notes)

@@ -73,7 +73,7 @@ FORGED = {
     ),
     "another level": (
         lambda report: line_of(report).update(level="may"),
-        f"it calls {RULE} a may, but the rule is a must",
+        f"it gives {RULE} the level may, but the rule's level is must",
     ),
     "a summary that flatters": (
         lambda report: report["summary"].update({"pass": 999}),
@@ -196,7 +196,7 @@ def test_a_change_makes_a_new_version_with_the_difference(tmp_path, monkeypatch)
     second = requirements.freeze("documented-3.0")
     assert [first.name, second.name] == ["documented-3.0-1.json", "documented-3.0-2.json"]
     assert json.loads(second.read_text("utf-8"))["changes"] == [
-        f"{RULE} is now a should; it was a must",
+        f"{RULE} has the level should instead of must",
         "OVERLOAD-03 demands something else",
         "OVERLOAD-04 is no longer demanded",
         "OVERLOAD-98 is new",

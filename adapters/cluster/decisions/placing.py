@@ -83,7 +83,7 @@ def _ask_assignment(
     if not up:
         raise Unsupported("the case has no brokers, and a cluster needs one to decide")
     if case.get("plan"):
-        raise Unsupported("the case has a plan, and a leader only follows plans of its own")
+        raise Unsupported("the case has a plan, but a leader follows only its own plans")
     if not leader.has_answered(question):
         leader.begin(strategy_settings(leader.release, case), up)
         _write_policies(leader, case)

@@ -35,7 +35,7 @@ def test_a_patch_is_nearest_to_its_line_and_says_what_differs():
     weight = "loadBalancerDirectMemoryResourceWeight"
     first, second, *apart = nearest.nearest_remarks("3.2.3", answering("3.0.7", **{weight: 0}))
     count = len(list(nearest.distinguishing_points(answering("3.0.7"))))
-    assert "most like 3.0.7" in first
+    assert "the most similar release is 3.0.7" in first
     assert f"{count - 1} with 3.0.7" in first
     assert second.endswith("--judge-by documented-3.0 --judge-by released-3.0")
     assert apart == [f"pulsar 3.2.3 differs from 3.0.7: the default of {weight}: 0, not 1"]

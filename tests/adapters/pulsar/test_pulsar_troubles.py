@@ -102,7 +102,7 @@ def test_a_release_that_needs_a_newer_java_says_which():
 def test_a_class_compiled_for_another_release_is_told_apart_from_a_missing_jar():
     at = "at com.acme.Mine.decide(Mine.java:7)"
     said = jvm.linkage_error_text(f"java.lang.NoSuchMethodError: 'int A.newer()' {at}")
-    assert "calls what this release does not have, java.lang.NoSuchMethodError: 'int A.n" in said
+    assert "uses something that this release lacks, java.lang.NoSuchMethodError: 'int A.n" in said
     assert f"{at}; compile a plug-in against the release that runs it" in said
     assert "all jars are present" not in said
 

@@ -293,19 +293,23 @@ def test_the_result_ends_with_what_else_fails_the_run():
     held = verdict("SHED-01", "mine")
     text = "mine breaks 0 of 2 rules that apply to it; "
     said = result(held, stale("OVERLOAD-02", "pass"))
-    assert said == (f"{text}1 listed deviation no longer occurs: OVERLOAD-02, so the status is 1")
+    assert said == (
+        f"{text}1 listed deviation no longer occurs: OVERLOAD-02, so the exit status is 1"
+    )
     text = "mine breaks 0 of 1 rule that applies to it; "
     said = result(held, stale("OVERLOAD-02", "not applicable"))
     reason = "1 listed deviation is about a rule that does not apply: OVERLOAD-02"
-    assert said == f"{text}{reason}, so the status is 1"
+    assert said == f"{text}{reason}, so the exit status is 1"
     unreached = verdict("SHED-02", "mine", word="unexercised")
-    said = f"{text}1 rule was reached by no case: SHED-02, so the status is 1"
+    said = f"{text}1 rule was reached by no case: SHED-02, so the exit status is 1"
     assert result(held, unreached) == said
     lines = stream(["mine"], ["documented-3.0"], [held, unreached])
     assert table.result_text(lines, enough=False) == text.removesuffix("; ")
     unchosen = ["USAGE-01", "USAGE-01"]
     said = table.result_text(lines, unchosen, enough=False)
-    assert said == f"{text}cases break 1 rule that was not chosen: USAGE-01, so the status is 1"
+    assert (
+        said == f"{text}cases break 1 rule that was not chosen: USAGE-01, so the exit status is 1"
+    )
 
 
 def test_the_result_of_broken_rules_needs_no_other_reason_for_the_status():
