@@ -23,8 +23,7 @@ HOOKS = {
 
 ANSWERS = {
     "anti_affinity": "place.anti_affinity",
-    "applied": "channel.apply",
-    "assigned": "place.broker",
+    "assign_bundle": "place.broker",
     "broker": "average.broker or place.broker",
     "bundle": "average.bundle",
     "candidates": "bundles.split_candidates",

@@ -45,7 +45,7 @@ class ObservableCluster(Protocol):
     def metadata(self) -> BundleSource:
         """The metadata, which list the bundles of each namespace."""
 
-    def owned(self, namespaces: Iterable[str]) -> dict[str, Owner]:
+    def owned_bundles(self, namespaces: Iterable[str]) -> dict[str, Owner]:
         """Return the owned bundles of these namespaces, with their owners."""
 
 
@@ -138,7 +138,7 @@ class ObservedBundles:
         """
         while True:
             ranges = self._ranges_of(spaces)
-            owned = self._cluster.owned(spaces)
+            owned = self._cluster.owned_bundles(spaces)
             if ranges == self._ranges_of(spaces):
                 bundles = {f"{space}/{part}" for space, parts in ranges.items() for part in parts}
                 return ranges, {name: owner for name, owner in owned.items() if name in bundles}

@@ -323,7 +323,7 @@ class LiveCluster:
         for broker in self.brokers.values():
             broker.manager.receive()
 
-    def owned(self, namespaces: Iterable[str]) -> dict[str, tuple[str, int]]:
+    def owned_bundles(self, namespaces: Iterable[str]) -> dict[str, tuple[str, int]]:
         """Return the owned bundles of namespaces, each with its broker and the transaction that
         acquired it.
         """
@@ -332,7 +332,7 @@ class LiveCluster:
         known = next(iter(self.brokers.values())).manager.locks() if self.brokers else None
         if known is None:
             for space in spaces:
-                found |= self.metadata.owned(space)
+                found |= self.metadata.owned_bundles(space)
         else:
             found = {one: lock for one, lock in known.items() if one.rpartition("/")[0] in spaces}
         return {one: (self.name_of(lock.port), lock.since) for one, lock in found.items()}

@@ -109,7 +109,7 @@ class Metadata:
         else:
             self._client.setData(MARKER_PATH, b"", -1)
 
-    def owned(self, namespace: str) -> dict[str, Lock]:
+    def owned_bundles(self, namespace: str) -> dict[str, Lock]:
         """Return the owned bundles of a namespace, with their locks."""
         found = {}
         for part in self._children(f"{OWNERSHIP_PATH}/{namespace}"):

@@ -222,7 +222,7 @@ class LiveStory(StoryPlayer):
         first = next(iter(self._cluster.brokers.values()))
         with suppress(ConditionTimeout):
             self._cluster.alarm.wait_until(
-                lambda: not self._cluster.owned(spaces).keys() & set(parts),
+                lambda: not self._cluster.owned_bundles(spaces).keys() & set(parts),
                 "the parts are released",
                 first.manager.release_seconds,
             )
@@ -242,7 +242,7 @@ class LiveStory(StoryPlayer):
         if held is None:
             passing = next((hop.port for hop in reply.hops if hop.authoritative), reply.port)
             step.decided_by = step.decided_by or self._cluster.name_of(passing)
-        self._since[topic] = self._cluster.owned([space]).get(self.bundle[topic])
+        self._since[topic] = self._cluster.owned_bundles([space]).get(self.bundle[topic])
 
     @staticmethod
     def _read(reply: Reply | None) -> Reply:

@@ -69,7 +69,7 @@ class PlayedCluster:
         cuts = self._api.get(path)["boundaries"]
         return [f"{low}_{high}" for low, high in pairwise(cuts)]
 
-    def owned(self, namespaces: Iterable[str]) -> dict[str, Owner]:
+    def owned_bundles(self, namespaces: Iterable[str]) -> dict[str, Owner]:
         """Return the owned bundles of namespaces, each with its owner and 0 as transaction.
 
         Errors: `NoAnswer`.
@@ -189,7 +189,7 @@ class PlayedStory(StoryPlayer):
         spaces = {one.rpartition("/")[0] for one in parts}
         with suppress(ConditionTimeout):
             self._tenant.wait_until(
-                lambda: not self._cluster.owned(spaces).keys() & set(parts),
+                lambda: not self._cluster.owned_bundles(spaces).keys() & set(parts),
                 "the parts are released",
             )
 
@@ -206,7 +206,8 @@ class PlayedStory(StoryPlayer):
         space = namespace_of_topic(topic)
         # Some managers report the owner before they count the bundle as owned.
         self._tenant.wait_until(
-            lambda: self._cluster.owned([space]).get(bundle) == (owner, 0), f"{owner} owns {bundle}"
+            lambda: self._cluster.owned_bundles([space]).get(bundle) == (owner, 0),
+            f"{owner} owns {bundle}",
         )
 
     def ask(self, request: requests.Request) -> None:

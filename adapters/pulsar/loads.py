@@ -74,11 +74,11 @@ class LoadParser:
         self._samples_type = self._list_of(java_class(STATISTICS))
         self._assumed_load = _assumed_load()
 
-    def local(self, report: Json) -> Java:
+    def parse_local(self, report: Json) -> Java:
         """Parse a broker's report as `LocalBrokerData`."""
         return self._mapper.readValue(json.dumps(_read_part(report)), self._local.class_)
 
-    def fill(
+    def fill_load_data(
         self,
         load_data: Java,
         brokers: Mapping[str, Json],
@@ -112,17 +112,17 @@ class LoadParser:
             stored.put(entry.getKey(), entry.getValue())
         if complete:
             for identifier, report in written.items():
-                sums = self.sums(report["bundles"], stored, self._assumed_stats)
+                sums = self.broker_sums(report["bundles"], stored, self._assumed_stats)
                 load_data.getBrokerData().get(identifier).setTimeAverageData(sums)
 
-    def measured(self, bundles: Mapping[str, Json]) -> Java:
+    def averages_of_measured(self, bundles: Mapping[str, Json]) -> Java:
         """Return the averages of the bundles that have samples."""
         known = {
             name: data for name, data in bundles.items() if any(map(_sample_count, data.values()))
         }
         return self._read({name: self._averages(one) for name, one in known.items()}, self._bundles)
 
-    def sums(self, owned: Iterable[str], measured: Java, default_stats: Java) -> Java:
+    def broker_sums(self, owned: Iterable[str], measured: Java, default_stats: Java) -> Java:
         """Return the `TimeAverageBrokerData` of a broker that owns these bundles."""
         found = self._sums()
         found.reset(java_class("java.util.HashSet")(java_list(owned)), measured, default_stats)
@@ -131,10 +131,10 @@ class LoadParser:
     @cached_property
     def _assumed_stats(self) -> Java:
         """The statistics that the leader assumes for a bundle without samples."""
-        [found] = self.stats([self._assumed_load])
+        [found] = self.parse_stats([self._assumed_load])
         return found
 
-    def stats(self, samples: Sequence[Json]) -> Java:
+    def parse_stats(self, samples: Sequence[Json]) -> Java:
         """Parse a bundle's samples, in order, as `NamespaceBundleStats`."""
         return self._read(samples, self._samples_type)
 

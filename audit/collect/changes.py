@@ -121,10 +121,11 @@ def attribute_to_shutdown(entries: list[Entry], now: ObservedState) -> None:
 
 
 def attribute_to_shedding(entries: list[Entry], shed: float) -> None:
-    """Set the cause of unexplained unloads, given the number of bundles newly counted as shed.
+    """Set the cause of unexplained unloads by the number of bundles newly counted as shed.
 
-    This number, `shed`, is the leader's. The cause is `shedding` if `shed` equals the number of
-    unexplained unloads, and otherwise `unknown`. If `shed` is not above 0, nothing changes.
+    `shed` is this number, as counted by the leader. The cause is `shedding` if `shed` equals the
+    number of unexplained unloads, and otherwise `unknown`. If `shed` is not above 0, nothing
+    changes.
     """
     unexplained = list(filter(_is_unexplained, entries))
     if shed > 0 and unexplained:

@@ -242,7 +242,7 @@ def _read_document(data: ImportedData, file: Path, label: str, document: Any) ->
 
 
 def _broker_of(file: Path, label: str, report: Json) -> str:
-    """Return the broker of a load report: the name of its file or folder, or from its URL.
+    """Return the broker of a load report, from the name of its file or folder, or from its URL.
 
     Errors: `BadSource` if none of them names a broker.
     """

@@ -27,7 +27,7 @@ UNITS: Mapping[str, float] = {
     "msgThroughputOut": 1.0,
     "topics": 1.0,
 }
-"""By field: the unit of which every value is a whole multiple."""
+"""Steps between possible values, by field: every value is a whole multiple of its step."""
 
 PARTS = {"first": 0.4, "second": 0.6}
 """Share of a split bundle's traffic that each part carries."""

@@ -215,7 +215,7 @@ class Store:
         return self._known[table]
 
     def forget(self, table: str) -> None:
-        """Forget a table's list of files and its rows in memory, since the table was written."""
+        """Forget a table's list of files and its rows in memory, after the table was written."""
         self._known.pop(table, None)
 
     def keep(self, table: str, frame: DataFrame) -> DataFrame:

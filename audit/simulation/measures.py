@@ -26,8 +26,7 @@ PERIOD_REPETITIONS = 3
 """Number of consecutive repetitions at the end of a simulation that show a period."""
 
 QUIET_DIVISOR = 4
-"""A world that varies is at rest only if the last 1 / `QUIET_DIVISOR` of all cycles unload nothing.
-"""
+"""A varying world is at rest only if the last 1 / `QUIET_DIVISOR` of its cycles unload nothing."""
 
 DIGITS = 2
 

@@ -157,9 +157,9 @@ def _has_surely_gone(known: Column, oldest: Column) -> Column:
     """True if the broker certainly has gone.
 
     That is, if it shut down and no record shows that it started again, or if other brokers have all
-    its bundles without an unload. `known` is the time of the last report, even a lost one. After
-    the latter sign, a broker that reports again within the longest report interval may have been up
-    all the time.
+    its bundles without an unload. In the latter case, a broker that reports again within the
+    longest report interval may have been up all the time. `known` is the time of the last report,
+    even a lost one.
     """
     ended = (F.col("ended") >= known) & ~F.coalesce(F.col("alive") > F.col("stopped"), F.lit(False))
     back = F.coalesce(F.col("next") - F.col("report.at") <= oldest, F.lit(False))

@@ -138,7 +138,7 @@ def _root_rule() -> Column:
 
 
 SIDE = ("lacking", "surely", "evidence", "excused", "follows")
-"""The columns of `judge_cycles` that omissions and forbidden actions have separately."""
+"""Columns of `judge_cycles` that each side has, which is omissions or forbidden actions."""
 
 
 def _combine_brokers(rows: DataFrame) -> DataFrame:

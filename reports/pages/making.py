@@ -125,7 +125,7 @@ class ShownExample:
         return [(version, format_answers(one.answers)) for version, one in each]
 
     @property
-    def answered(self) -> str:
+    def model_answer(self) -> str:
         """The model's answer as text."""
         return format_answers(self.worked.answers)
 
@@ -227,7 +227,7 @@ class ShownExample:
         return list(case_tables(with_numbered_changes(answer), "answer"))
 
     @property
-    def assumed(self) -> str:
+    def assumed_frames(self) -> str:
         """The time frames that other alternatives use but for which some bundles have no average.
 
         The names are joined with "and"; empty if there are none.

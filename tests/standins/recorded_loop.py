@@ -150,7 +150,7 @@ class Looping(Troubled):
 
     def owners(self) -> dict:
         """Return the owner of each bundle of users' namespaces."""
-        return {one: name for one, (name, _) in self.cluster.owned([SPACE]).items()}
+        return {one: name for one, (name, _) in self.cluster.owned_bundles([SPACE]).items()}
 
     def serve(self) -> None:
         """Look up bundles without an owner, as clients do, and set each broker's load."""

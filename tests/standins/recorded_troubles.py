@@ -78,7 +78,7 @@ class Troubled:
         """Return the owner of each bundle of users' namespaces."""
         return {
             bundle: name
-            for bundle, (name, _) in self.cluster.owned(
+            for bundle, (name, _) in self.cluster.owned_bundles(
                 [f"shop/ns-{number}" for number in MEGABYTES]
             ).items()
         }

@@ -31,7 +31,7 @@ MODULAR: Mapping[str, Decision] = {
     "shed.select": shedding.select,
     "place.select": placing.select,
     "place.anti_affinity": placing.place_in_group,
-    "place.broker": placing.assigned,
+    "place.broker": placing.assign_bundle,
     "report.read": reading.read,
     "usage.max": reading.maximum,
 }

@@ -53,7 +53,7 @@ def select(leader: AskedLeader, case: Case) -> Answer:
     return {"broker": found["broker"]}
 
 
-def assigned(leader: AskedLeader, case: Case) -> Answer:
+def assign_bundle(leader: AskedLeader, case: Case) -> Answer:
     """Return the broker that the leader assigns, using its filters and its placement strategy."""
     return _ask_assignment(leader, case, case["brokers"], case)
 

@@ -38,13 +38,13 @@ OPERATIONS: Mapping[str, Operation] = {
     "shed.cycles": shedding.cycles,
     "place.select": placement.select,
     "place.anti_affinity": anti_affinity.filter_candidates,
-    "place.broker": whole_placement.assigned,
+    "place.broker": whole_placement.assign_bundle,
     "manager.choose": managers.choose,
     "report.read": reports.read,
     "report.due": reports.due,
     "report.bundles": reports.top_bundles,
-    "policy.changed": policies.changed,
-    "channel.apply": channel.applied,
+    "policy.changed": policies.changed_namespaces,
+    "channel.apply": channel.apply_changes,
 }
 """The functions that answer operations, by ID, in the order of the protocol."""
 

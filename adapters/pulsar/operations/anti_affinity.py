@@ -26,7 +26,7 @@ SHARED = "org.apache.pulsar.broker.loadbalance.impl.LoadManagerShared"
 POLICIES = "org.apache.pulsar.common.policies.data."
 GLOBAL, LOCAL = f"{POLICIES}Policies", f"{POLICIES}LocalPolicies"
 DOMAINS = (f"{POLICIES}FailureDomainImpl", f"{POLICIES}FailureDomain")
-"""Class names of a failure domain; where both exist, the second is an interface."""
+"""Java class names of a failure domain; if a release has both, the second is an interface."""
 
 FIRST_HALF, SECOND_HALF = "0x00000000_0x80000000", "0x80000000_0xffffffff"
 """Ranges of a namespace's two bundles: the owned bundle, and the bundle to place."""
@@ -40,7 +40,7 @@ def filter_candidates(release: Release, case: Case) -> Answer:
     service = Service(release.configuration(case["settings"]), replies=metadata_replies(case))
     among = java_class("java.util.HashSet")(java_list(map(broker_id, case["candidates"])))
     with Manager(service) as manager:
-        release.loads.fill(manager.load_data, _reports_serving(case["owned"]), {})
+        release.loads.fill_load_data(manager.load_data, _reports_serving(case["owned"]), {})
         call(manager.java, "updateBundleData")
         owned, domains = (
             field(manager.java, name).get(manager.java)

@@ -22,15 +22,15 @@ def bundle(release: Release, case: Case) -> Answer:
         known = call(manager.java, "getBundleDataOrDefault", BUNDLE)
     for frame, window in FRAMES.items():
         _averages_of_frame(known, frame).setMaxSamples(case[window])
-    for sample in release.loads.stats(case["samples"]):
+    for sample in release.loads.parse_stats(case["samples"]):
         known.update(sample)
     return {frame: _average(_averages_of_frame(known, frame)) for frame in FRAMES}
 
 
 def broker(release: Release, case: Case) -> Answer:
     """Return the sums over a broker's bundles, which the load manager computes at each report."""
-    known = release.loads.measured(case["bundles"])
-    sums = release.loads.sums(case["owned"], known, default_stats())
+    known = release.loads.averages_of_measured(case["bundles"])
+    sums = release.loads.broker_sums(case["owned"], known, default_stats())
     return {frame: _rates(sums, frame.removesuffix("Data")) for frame in WINDOWS}
 
 

@@ -25,7 +25,7 @@ def candidates(release: Release, case: Case) -> Answer:
     for space, parts in spaces.items():
         divide(service.factory, space, parts)
     with Manager(service) as manager:
-        release.loads.fill(manager.load_data, case["brokers"], case["bundles"])
+        release.loads.fill_load_data(manager.load_data, case["brokers"], case["bundles"])
         manager.remove_inactive_brokers()
         manager.java.checkNamespaceBundleSplit()
     split, unload = [], []

@@ -31,7 +31,7 @@ LOOKUP_MILLIS = 2**31
 """Time in milliseconds for which a lookup waits, longer than any run."""
 
 
-def applied(release: Release, case: Case) -> Answer:
+def apply_changes(release: Release, case: Case) -> Answer:
     """Return the states that the resolver accepts, and the results of lookups after them.
 
     Errors: `Unsupported` for a release without the extensible load manager, and for lookups in a

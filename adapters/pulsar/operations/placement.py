@@ -103,12 +103,12 @@ def leader_load_data(release: Release, case: Case, unmeasured: Java) -> Java:
     load = java_class(LOAD_DATA)()
     unknown: dict[str, Case] = {name: {} for name in (case["bundle"], *sorted(assigned))}
     bundles = {**unknown, **case["bundles"]}
-    release.loads.fill(load, case["brokers"], bundles, complete=True)
-    measured = release.loads.measured(case["bundles"])
+    release.loads.fill_load_data(load, case["brokers"], bundles, complete=True)
+    measured = release.loads.averages_of_measured(case["bundles"])
     for name, report in case["brokers"].items():
         broker = load.getBrokerData().get(release.identify(name))
         owned = report.get("bundles", ())
-        broker.setTimeAverageData(release.loads.sums(owned, measured, unmeasured))
+        broker.setTimeAverageData(release.loads.broker_sums(owned, measured, unmeasured))
         _preallocate(broker, load, case["preallocated"].get(name, ()), owned)
     return load
 

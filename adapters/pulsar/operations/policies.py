@@ -31,7 +31,7 @@ TENANT = "tenant"
 """The tenant whose namespaces the admin client lists."""
 
 
-def changed(release: Release, case: Case) -> Answer:
+def changed_namespaces(release: Release, case: Case) -> Answer:
     """Return the namespaces that the admin API unloads. Errors: `Unsupported`."""
     unloaded: list[str] = []
 

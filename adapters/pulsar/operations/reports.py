@@ -163,7 +163,7 @@ CLOCK = "java.lang.System"
 
 def _modular_data(release: Release, report: Case, at: int, _configuration: Java) -> Java:
     """Return load data in the form that the modular manager stores."""
-    local = release.loads.local(report)
+    local = release.loads.parse_local(report)
     local.setNumBundles(report.get("numBundles", 0))
     local.setLastUpdate(at)
     return local
@@ -171,7 +171,7 @@ def _modular_data(release: Release, report: Case, at: int, _configuration: Java)
 
 def _extensible_data(release: Release, report: Case, at: int, configuration: Java) -> Java:
     """Return load data in the form that the extensible manager stores."""
-    found, local = java_class(LOAD_DATA)(), release.loads.local(report)
+    found, local = java_class(LOAD_DATA)(), release.loads.parse_local(report)
     usage = java_class(f"{PACKAGE}.SystemResourceUsage")()
     for name in RESOURCES:
         getattr(usage, f"set{capitalized(name)}")(_get(local, name))
@@ -202,7 +202,7 @@ def top_bundles(release: Release, case: Case) -> Answer:
             raise Unsupported(WITHOUT_EXTENSIBLE)
         most = configuration.getLoadBalancerMaxNumberOfBundlesInBundleLoadReport()
         stats = java_class("java.util.HashMap")()
-        measured = list(release.loads.stats(list(case["stats"].values())))
+        measured = list(release.loads.parse_stats(list(case["stats"].values())))
         for name, one in zip(case["stats"], measured, strict=True):
             stats.put(name, one)
         top = java_class(TOP_BUNDLES_CLASS)(service.pulsar)
@@ -218,7 +218,7 @@ def top_bundles(release: Release, case: Case) -> Answer:
             if (one := {**rates, "numSamples": 10})
         }
         brokers: dict[str, Case] = {f"broker-{place}": {} for place in range(case["brokerCount"])}
-        release.loads.fill(manager.load_data, brokers, averages)
+        release.loads.fill_load_data(manager.load_data, brokers, averages)
         count = int(call(manager.java, SELECT_METHOD))
         chosen = list(field(manager.java, "bundleArr").get(manager.java))[:count]
         return {"bundles": [str(entry.getKey()) for entry in chosen]}

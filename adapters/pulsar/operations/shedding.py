@@ -122,7 +122,9 @@ class _ConsecutiveCycles:
         load.getBundleData().clear()
         self._brokers = seen["brokers"]
         self._service.set_active(self._brokers)
-        self._release.loads.fill(load, self._brokers, seen["bundles"], assigned=True, complete=True)
+        self._release.loads.fill_load_data(
+            load, self._brokers, seen["bundles"], assigned=True, complete=True
+        )
         recent = load.getRecentlyUnloadedBundles()
         self._unloaded_at_minute = {
             str(bundle): self._unloaded_at_minute[str(bundle)] for bundle in recent.keySet()
@@ -227,7 +229,7 @@ def replay_history(release: Release, strategy: Java, configuration: Java, case: 
             if len(history) >= ago
         }
         past = java_class("org.apache.pulsar.broker.loadbalance.LoadData")()
-        release.loads.fill(past, seen, case["bundles"], assigned=True, complete=True)
+        release.loads.fill_load_data(past, seen, case["bundles"], assigned=True, complete=True)
         strategy.findBundlesForUnloading(past, configuration)
 
 

@@ -129,7 +129,7 @@ class _TransferCycles:
         if past and not cpu:
             raise Unsupported("earlier usage can be given only for the CPU, whose weight is 0 here")
         for one in (*past, report):
-            local, used = self._release.loads.local({**report, **one}), java_class(USAGE)()
+            local, used = self._release.loads.parse_local({**report, **one}), java_class(USAGE)()
             for resource in RESOURCES:
                 shown = resource in one
                 unused = java_class("org.apache.pulsar.policies.data.loadbalancer.ResourceUsage")()
@@ -150,7 +150,9 @@ class _TransferCycles:
             if bundles.get(name, {}).get("shortTermData", {}).get("numSamples")
         }
         stats = java_class("java.util.LinkedHashMap")()
-        for name, one in zip(known, self._release.loads.stats(list(known.values())), strict=True):
+        for name, one in zip(
+            known, self._release.loads.parse_stats(list(known.values())), strict=True
+        ):
             stats.put(name, one)
         top = java_class(f"{EXTENSIONS}models.TopKBundles")(self._service.pulsar)
         top.update(stats, getattr(self._configuration, MAX_REPORTED_BUNDLES_GETTER)())

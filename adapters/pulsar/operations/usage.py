@@ -40,14 +40,14 @@ def maximum(release: Release, case: Case) -> Answer:
     release computes the same usage from a report without other resources.
     """
     measure = _measure(release, case)
-    most = measure(release.loads.local(case["broker"]))
+    most = measure(release.loads.parse_local(case["broker"]))
     if most < 0:
         raise Unsupported(f"the release measures a usage below 0, {most * 100:g} %")
     busiest = None
     if most > 0:
         for name in RESOURCES:
             alone = {name: case["broker"][name]} if name in case["broker"] else {}
-            if measure(release.loads.local(alone)) == most:
+            if measure(release.loads.parse_local(alone)) == most:
                 busiest = name
                 break
     return {"percent": most * 100, "resource": busiest}

@@ -32,14 +32,14 @@ POLICY = (
     f"{POLICIES}data.NamespaceIsolationDataImpl",
     f"{POLICIES}data.NamespaceIsolationData",
 )
-"""Class names of an isolation policy; where both exist, the second is an interface."""
+"""Java class names of an isolation policy; if a release has both, the second is an interface."""
 
 CLUSTER = "cluster"
 POLICIES_NODE = "namespaceIsolationPolicies"
 """Last part of the path of the metadata node with the isolation policies."""
 
 
-def assigned(release: Release, case: Case) -> Answer:
+def assign_bundle(release: Release, case: Case) -> Answer:
     """Return the broker to which the load manager assigns the bundle, and the strategy's
     candidates.
 
@@ -169,7 +169,7 @@ def set_bundles_and_loads(release: Release, manager: Java, load: Java, case: Cas
         name: [*report.get("bundles", ()), *case["preallocated"].get(name, ())]
         for name, report in case["brokers"].items()
     }
-    release.loads.fill(load, anti_affinity.idle_reports(serving), {})
+    release.loads.fill_load_data(load, anti_affinity.idle_reports(serving), {})
     call(manager, "updateBundleData")
     load.getBrokerData().clear()
     load.getBundleData().clear()

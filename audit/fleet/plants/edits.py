@@ -346,7 +346,7 @@ def ignores_load_difference(planted: PlantedCycle) -> UnloadPairs | None:
 
 
 def sheds_within_thresholds(planted: PlantedCycle) -> UnloadPairs | None:
-    """Unload a bundle of the most loaded broker, with the difference within the thresholds."""
+    """Unload a bundle of the most loaded broker although the difference is too small."""
     if planted.correct_unloads:
         return None
     most, _ = _most_and_least_loaded(planted)

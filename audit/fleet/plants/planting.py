@@ -51,7 +51,7 @@ class ViolationPlanter(ClusterHistory):
         self._due: PlannedSplit | None = None
 
     def run_cycle(self, now: int) -> None:
-        """Run a cycle that violates the next rule, or a correct cycle if it is not due or not
+        """Run a cycle that violates the next rule; a correct one if no violation is due or
         possible.
         """
         self._wait -= 1

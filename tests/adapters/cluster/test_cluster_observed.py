@@ -22,7 +22,7 @@ class Written:
         assert space == SPACE
         return list(self.moments[0][0])
 
-    def owned(self, spaces):
+    def owned_bundles(self, spaces):
         assert list(spaces) == [SPACE]
         locks = dict(self.moments[0][1])
         if len(self.moments) > 1:
