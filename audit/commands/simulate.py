@@ -245,7 +245,7 @@ def _run(args: argparse.Namespace) -> int:
         for note in settings_without_effect(variant, world)
     )
     whole = _split_settings_note(variants, worlds)
-    lacking = {f"--setting {name}: {why}" for name, why in variants[0].lacking.items()}
+    lacking = {f"--setting {name}: {why}" for name, why in variants[0].lacking_settings.items()}
     known = (note for world in worlds for note in world.notes if note not in lacking)
     for note in dict.fromkeys((*known, *late, *unused, *whole, *idle)):
         print_note(note)
@@ -331,7 +331,7 @@ def _search(args: argparse.Namespace) -> int:
         raise BadWorld(f"--examples {args.examples}: at least one cluster must be drawn")
     variants = variants_of(args, Start([], USUAL_STRATEGY, None))
     readings = chosen_readings(args.reading)
-    searched = page.none_found(rule, args.examples, args.cycles)
+    searched = page.none_found_text(rule, args.examples, args.cycles)
     found: dict[str, search.SmallestCluster | None] = {}
     cycle_texts: dict[str, list[str]] = {}
     for variant in variants:
@@ -393,4 +393,4 @@ def variants_of(args: argparse.Namespace, start: Start) -> list[Variant]:
         args.place,
     )
     variants = [usual, *(words_as_variant(text, usual) for text in args.compare)]
-    return list({one.decides: one for one in reversed(variants)}.values())[::-1]
+    return list({one.deciding_values: one for one in reversed(variants)}.values())[::-1]

@@ -103,7 +103,8 @@ class _Measured:
             period=period_of(course),
             unloads=len(course.sheds),
             unloads_of_one=max(every.values(), default=0),
-            to_and_fro=sum(1 for _ in returns(course)) + sum(map(_returned_at_once, course.sheds)),
+            to_and_fro=sum(1 for _ in immediate_returns(course))
+            + sum(map(_returned_at_once, course.sheds)),
             kept=sum(cycle.kept for cycle in cycles),
             failovers=len(moves) - len(course.sheds),
             splits=sum(len(cycle.splits) for cycle in cycles),
@@ -233,7 +234,7 @@ def _returned_at_once(move: BundleMove) -> bool:
     return move.source == move.target
 
 
-def returns(course: SimulatedCourse) -> Iterator[tuple[BundleMove, BundleMove]]:
+def immediate_returns(course: SimulatedCourse) -> Iterator[tuple[BundleMove, BundleMove]]:
     """Yield two consecutive unloads of a bundle whenever the second reversed the first."""
     by_bundle: dict[str, list[BundleMove]] = {}
     for move in course.sheds:

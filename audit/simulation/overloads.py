@@ -110,13 +110,13 @@ def _reason(steps: list[Step] | None) -> str:
     if len(found.get("goes", [])) > len(kept):
         return "the bundles that it would unload are placed on it again"
     if kept:
-        return kept[0] if len(kept) == 1 else _all_excluded(len(kept))
+        return kept[0] if len(kept) == 1 else _exclusion_reason(len(kept))
     for label, place in (("shedding", 0), ("decision", -1), ("stays", 0)):
         if label in found:
             return found[label][place]
     return steps[-1].text if steps else "it has no bundles"
 
 
-def _all_excluded(bundles: int) -> str:
+def _exclusion_reason(bundles: int) -> str:
     """Return why several bundles stay although the strategy chose them."""
     return f"the {bundles} bundles that it would unload stay: {EXCLUDED} names their namespaces"

@@ -108,7 +108,7 @@ def _returning_bundles(course: SimulatedCourse) -> list[list[Any]]:
     for move in course.sheds:
         brokers_of.setdefault(move.bundle, [str(move.source)]).append(move.target or NOWHERE)
     often = sorted(brokers_of.items(), key=lambda one: (-len(one[1]), one[0]))
-    returned = [(bundle, brokers) for bundle, brokers in often if _comes_back(brokers)]
+    returned = [(bundle, brokers) for bundle, brokers in often if _returns_to_a_broker(brokers)]
     return [
         [
             bundle,
@@ -120,7 +120,7 @@ def _returning_bundles(course: SimulatedCourse) -> list[list[Any]]:
     ]
 
 
-def _comes_back(brokers: list[str]) -> bool:
+def _returns_to_a_broker(brokers: list[str]) -> bool:
     """True if the same broker occurs again later in a bundle's sequence of brokers."""
     named = [name for name in brokers if name != NOWHERE]
     return len(named) > len(set(named))

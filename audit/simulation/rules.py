@@ -9,10 +9,10 @@ from functools import cache
 from pulsar_conformance.audit.simulation.course import BundleMove, SimulatedCourse
 from pulsar_conformance.audit.simulation.measures import (
     grace_cycles,
+    immediate_returns,
     overload_percentage,
     period_of,
     rest_of,
-    returns,
 )
 from pulsar_conformance.specs import Rule, load
 from pulsar_conformance.specs.text import counted
@@ -86,7 +86,7 @@ def _is_opposite(move: BundleMove, other: BundleMove) -> bool:
 
 
 def _returns_within_period(course: SimulatedCourse) -> Faults:
-    for first, second in returns(course):
+    for first, second in immediate_returns(course):
         yield (
             second.cycle,
             f"{second.bundle} is back at {second.target}, its owner before cycle {first.cycle}",
@@ -160,10 +160,10 @@ CONSTANT_LOAD = frozenset({"LOOP-04", ENDLESS})
 
 def loop_faults(course: SimulatedCourse) -> list[LoopFault]:
     """Return the rules that a simulation violates, each with its first violation."""
-    return [fault for rule in loop_rules() if (fault := fault_against(rule, course))]
+    return [fault for rule in loop_rules() if (fault := fault_of_rule(rule, course))]
 
 
-def fault_against(rule: str, course: SimulatedCourse) -> LoopFault | None:
+def fault_of_rule(rule: str, course: SimulatedCourse) -> LoopFault | None:
     """Return a simulation's first violation of a rule; None if it has none."""
     faults = list(CHECKS[rule](course))
     return LoopFault(loop_rules()[rule], *faults[0], len(faults)) if faults else None

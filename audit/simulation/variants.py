@@ -80,12 +80,12 @@ class Variant:
         return " ".join((self.adapter, *own, f"{STRATEGY}={self.strategy}", *given))
 
     @property
-    def decides(self) -> tuple[object, ...]:
+    def deciding_values(self) -> tuple[object, ...]:
         """All values that determine the variant's decisions."""
         return self.adapter, self.profile, self.strategy, *sorted(self.settings.items())
 
     @property
-    def lacking(self) -> Mapping[str, str]:
+    def lacking_settings(self) -> Mapping[str, str]:
         """The settings of the variant that its release lacks, each with the reason."""
         own = _version_of_adapter(self.adapter)
         version = version_for_settings(None, profile=None if own else self.released, release=own)
@@ -129,7 +129,7 @@ def settings_without_effect(variant: Variant, world: SimulatedWorld) -> Iterator
     usual = world.settings if world.name in world_titles() or world.notes else usual_settings()
     given = {name for name, value in world.settings.items() if value != usual.get(name)}
     for name, why in _idle_settings(variant, world):
-        if name in variant.lacking:
+        if name in variant.lacking_settings:
             yield f"{name}: {why}"
         elif name in {*given, *variant.settings}:
             yield f"{name} has no effect with {variant.strategy}: {why}"
@@ -148,10 +148,10 @@ def _idle_settings(
     They include settings that the variant's release lacks, and settings of the world or the variant
     that other settings disable. `defaults` is passed on to `without_effect`.
     """
-    yield from variant.lacking.items()
+    yield from variant.lacking_settings.items()
     values = _settings_that_run(variant, world)
     for name, why in without_effect(values, _version(variant), defaults=defaults):
-        if name not in variant.lacking:
+        if name not in variant.lacking_settings:
             yield name, why
 
 
@@ -352,7 +352,11 @@ def make_simulator(
     """
     deciding = decision_setup(
         variant.strategy,
-        {one: value for one, value in variant.settings.items() if one not in variant.lacking},
+        {
+            one: value
+            for one, value in variant.settings.items()
+            if one not in variant.lacking_settings
+        },
         variant.placing,
         variant.profile,
         variant.released,

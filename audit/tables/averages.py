@@ -61,9 +61,9 @@ def averages_table(silver: Silver, made: GoldTables, plan: AuditPlan) -> DataFra
         "broker",
         "bundle",
         *(_average_column(name, window) for name, window in FRAMES.items()),
-        *_since_unload(""),
+        *_minutes_since_unload(""),
         "contested",
-        F.struct(*documented, *_since_unload(DOCUMENTED)).alias("documented")
+        F.struct(*documented, *_minutes_since_unload(DOCUMENTED)).alias("documented")
         if plan.documents
         else F.lit(None).cast(DOCUMENTED_TYPE).alias("documented"),
     )
@@ -76,7 +76,7 @@ def _most_samples(silver: Silver) -> int:
     return row["many"] or 0
 
 
-def _since_unload(side: str) -> tuple[Column, Column]:
+def _minutes_since_unload(side: str) -> tuple[Column, Column]:
     """Return the columns `moved` and `surely_moved`, in minutes before the cycle.
 
     `moved` is the shortest possible time since the last unload that may have started a grace
@@ -85,13 +85,15 @@ def _since_unload(side: str) -> tuple[Column, Column]:
     """
     times = {"moved": ("went", F.least), "surely_moved": ("surely", F.greatest)}
     moved, surely = (
-        _minutes_between(clock("at", "cycle"), _before_cycle(f"{side}{which}")).alias(name)
+        _minutes_between(clock("at", "cycle"), _last_unload_before_cycle(f"{side}{which}")).alias(
+            name
+        )
         for name, (which, clock) in times.items()
     )
     return moved, surely
 
 
-def _before_cycle(name: str) -> Column:
+def _last_unload_before_cycle(name: str) -> Column:
     """Return the time of the bundle's last unload before the cycle, from a column of
     `_with_former`.
     """
@@ -212,7 +214,7 @@ def _timeline(silver: Silver, made: GoldTables, plan: AuditPlan) -> DataFrame:
     return rows.repartition("cluster", "bundle")
 
 
-def _sides(plan: AuditPlan) -> Mapping[str, AuditPlan]:
+def _plans_by_prefix(plan: AuditPlan) -> Mapping[str, AuditPlan]:
     """Return plans by prefix of columns: the plan and, if it is used, the plan by the documents."""
     return {"": plan, **({DOCUMENTED: plan.documents} if plan.documents else {})}
 
@@ -226,7 +228,7 @@ def _unloads_starting_grace(silver: Silver, made: GoldTables, plan: AuditPlan) -
     counts = (F.col("cycle").isNotNull() | (F.col("cause") != SHEDDING)) & ~F.col("open")
     starts: dict[str, Column] = {}
     every = F.lit(False)
-    for side, judging in _sides(plan).items():
+    for side, judging in _plans_by_prefix(plan).items():
         perhaps, surely = causes_starting_grace(judging)
         may, shed = F.col("cause").isin(perhaps) | F.col("open"), F.col("cause").isin(surely)
         starts[f"{side}went"] = F.when(may, at)
@@ -246,7 +248,7 @@ def _unloads_of_former_leaders(
     Each row is the last unload of a bundle before a term of leadership, with the start of the term
     as its time. Such an unload may, but need not, have started a grace period.
     """
-    for side, judging in _sides(plan).items():
+    for side, judging in _plans_by_prefix(plan).items():
         terms = former_leaders.terms_with_heirs(silver, made, judging)
         if terms is None:
             continue

@@ -91,7 +91,9 @@ def unload_rows(silver: Silver, made: GoldTables, _plan: AuditPlan) -> DataFrame
     evident = _with_reports(silver, _with_namespaces(silver, went, count))
     sought = broadcast_few(went.select("cluster", "bundle").distinct(), count)
     owned = with_owner(silver, sought, _with_splits(silver, evident))
-    return _at_cycles(_attribute_to_owners(silver, checkpointed_if_tiny(owned)), made["cycles"])
+    return _repeat_for_cycles(
+        _attribute_to_owners(silver, checkpointed_if_tiny(owned)), made["cycles"]
+    )
 
 
 def _attribute_to_owners(silver: Silver, rows: DataFrame) -> DataFrame:
@@ -251,7 +253,7 @@ def _with_namespaces(silver: Silver, went: DataFrame, count: int) -> DataFrame:
     )
 
 
-def _at_cycles(rows: DataFrame, ran: DataFrame) -> DataFrame:
+def _repeat_for_cycles(rows: DataFrame, ran: DataFrame) -> DataFrame:
     """Return a copy of each unload for each cycle that may have caused it."""
     cycle = F.struct("cycle", "upto", F.col("logged").alias("recorded")).alias("ran")
     cycles = ran.select("cluster", F.col("cycle").alias("at"), cycle, F.lit(0).alias("turn"))

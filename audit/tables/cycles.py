@@ -340,7 +340,7 @@ def _assumed_cycles(
     since, until = F.unix_micros("since"), F.unix_micros("until")
     day = F.unix_micros(F.col("of").cast("timestamp"))
     ahead = F.greatest(F.ceil((day - since) / step), F.lit(0))
-    rows = settled.join(_known_on(days), "cluster").withColumns(
+    rows = settled.join(_days_with_known_reports(days), "cluster").withColumns(
         {"step": step, "first": since + ahead * step, "end": F.least(day + MICROS_OF_DAY, until)}
     )
     each = rows.where("first < end").select(
@@ -359,7 +359,7 @@ def _assumed_cycles(
     return each.select("cluster", "cycle", "since", "until", upto, doubt, "led", ran)
 
 
-def _known_on(days: DataFrame) -> DataFrame:
+def _days_with_known_reports(days: DataFrame) -> DataFrame:
     """Return `cluster` and `of`: each day on which a broker reported, and the day after it."""
     both = F.explode(F.array("of", F.date_add("of", 1))).alias("of")
     return days.where("reported").select("cluster", both).distinct()

@@ -61,7 +61,7 @@ def streaks(made: GoldTables, plan: AuditPlan) -> DataFrame:
     `perhaps_streak` (the possible one) and `kept_streak` (both, with those of former leaders).
     """
     every = with_all_days(made)
-    pairs = _pairs(every, plan)
+    pairs = _broker_pairs(every, plan)
     went = causes.shed_unloads(every).select(*CYCLE).distinct().withColumn("went", F.lit(True))
     rows = pairs.join(went, CYCLE, "left")
     term, whole = ["cluster", "since"], ["cluster"]
@@ -162,7 +162,7 @@ def with_all_days(made: GoldTables) -> GoldTables:
     return {name: made.get(f"{ALL_DAYS_PREFIX}{name}", table) for name, table in made.items()}
 
 
-def _pairs(made: GoldTables, plan: AuditPlan) -> DataFrame:
+def _broker_pairs(made: GoldTables, plan: AuditPlan) -> DataFrame:
     """Return each cycle's least and most used brokers, and the thresholds that their difference
     exceeds.
     """

@@ -113,7 +113,7 @@ def kept_averages(released):
         for name, bundle in zip(("b1", "b2"), NAMES, strict=True)
     }
     with Manager(Service(released.configuration({}), brokers)) as manager:
-        released.loads.fill(manager.load_data, brokers, OVERLOADED["bundles"])
+        released.loads.fill_load_data(manager.load_data, brokers, OVERLOADED["bundles"])
         call(manager.java, "updateBundleData")
         known = manager.load_data.getBundleData()
         samples = [int(known.get(one).getShortTermData().getNumSamples()) for one in NAMES]

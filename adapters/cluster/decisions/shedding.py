@@ -26,7 +26,7 @@ def select(leader: AskedLeader, case: Case) -> Answer:
     release, load, requests = leader.release, leader.frozen_load_data(), leader.requests()
     configuration = leader.broker.service.getConfiguration()
     replay_history(release, shedding_strategy(leader.manager), configuration, case)
-    release.loads.fill(load, case["brokers"], case["bundles"], assigned=True)
+    release.loads.fill_load_data(load, case["brokers"], case["bundles"], assigned=True)
     now = latest_clock()
     for bundle, ago in case["recentlyUnloaded"].items():
         load.getRecentlyUnloadedBundles().put(bundle, jpype.JLong(int(now - ago * MINUTE)))

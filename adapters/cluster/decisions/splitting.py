@@ -22,7 +22,7 @@ def candidates(leader: AskedLeader, case: Case) -> Answer:
     leader.begin(case["settings"], case["brokers"])
     divide(leader, dict(_boundaries_by_namespace(case)))
     requests = leader.requests()
-    leader.release.loads.fill(leader.frozen_load_data(), case["brokers"], case["bundles"])
+    leader.release.loads.fill_load_data(leader.frozen_load_data(), case["brokers"], case["bundles"])
     call(leader.manager, "checkNamespaceBundleSplit")
     split = [one for one in requests.recorded if one.what == "split"]
     return {

@@ -33,7 +33,7 @@ Loads = tuple[tuple[Load, ...], ...]
 """For each broker, the loads of its bundles."""
 
 
-def drawn_loads(brokers: int, bundles: int, *, constant: bool) -> st.SearchStrategy[Loads]:
+def draw_loads(brokers: int, bundles: int, *, constant: bool) -> st.SearchStrategy[Loads]:
     """Draw a cluster of up to `brokers` brokers with up to `bundles` bundles each.
 
     No broker's usage exceeds 100 %, and some brokers are nearly full. If `constant` is false, loads

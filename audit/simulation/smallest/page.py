@@ -91,7 +91,7 @@ def _arithmetic(derivation: Derivation, cycle: SimulatedCycle) -> Iterator[str]:
         yield from (f"    {line}" for line in format_derivation(own))
 
 
-def none_found(rule: str, examples: int, cycles: int) -> str:
+def none_found_text(rule: str, examples: int, cycles: int) -> str:
     """Return a text that says that a search found no cluster with a violation of a rule."""
     problem = "repeats itself" if rule == ENDLESS else f"violates {rule}"
     return f"none of {examples} clusters {problem} within {cycles} cycles"

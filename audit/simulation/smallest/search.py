@@ -20,13 +20,13 @@ from pulsar_conformance.audit.simulation.rules import (
     CONSTANT_LOAD,
     ENDLESS,
     LoopFault,
-    fault_against,
+    fault_of_rule,
     loop_faults,
 )
 from pulsar_conformance.audit.simulation.smallest.clusters import (
     Loads,
     cluster_of,
-    drawn_loads,
+    draw_loads,
     usages_of,
 )
 from pulsar_conformance.audit.simulation.variants import Offering, Variant, make_simulator
@@ -161,12 +161,12 @@ def smallest_cluster(
     def violates(loads: Loads) -> bool:
         if loads not in found:
             course, questions = simulate(cluster_of(loads))
-            fault = fault_against(rule, course)
+            fault = fault_of_rule(rule, course)
             found[loads] = SmallestCluster(fault, loads, course, questions) if fault else None
         return found[loads] is not None
 
     kinds = (True,) if rule in CONSTANT_LOAD else (True, False)
-    draws = [drawn_loads(*size, constant=kind) for size in SIZES for kind in kinds]
+    draws = [draw_loads(*size, constant=kind) for size in SIZES for kind in kinds]
     ends = [examples * number // len(draws) for number in range(len(draws) + 1)]
     for drawn, (start, end) in zip(draws, pairwise(ends), strict=True):
         count = end - start
