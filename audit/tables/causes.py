@@ -50,7 +50,7 @@ SILENCE = 15 * 60.0
 OFFLOADING_SECONDS = 60.0
 """Maximum seconds from a split to the unloads of its parts."""
 
-NO_REPORTS_BY_BROKER = "the broker that its record names sends no reports"
+NO_REPORTS_BY_BROKER = "the broker named in its record sends no reports"
 KEY = ("cluster", "broker", "bundle", "at")
 
 BROADCAST_ROWS = 2_000
@@ -347,7 +347,7 @@ def _cause_columns() -> dict[str, Column]:
         .when(F.col("emptied"), F.lit("its whole namespace was unloaded"))
         .when(shortly & ~guessed, F.lit("a cycle ran just before"))
         .when(guessed, F.lit("no cycle and no cause is recorded"))
-        .when(F.col("kept"), F.lit("its broker still had it long after the last cycle"))
+        .when(F.col("kept"), F.lit("its broker still had the bundle long after the last cycle"))
         .otherwise(F.lit("no cycle ran just before, and no cause is recorded"))
     )
     silent = said.isNull() & ~offloaded & ~(explained & ~near & ~skewed & ~guessed)

@@ -62,7 +62,9 @@ def uncounted_resources(
     counting = counting_weights(settings, defaults, without_heap)
     weighted = counting_weights(settings, defaults, False)
     return {
-        name: "heap memory is no load" if name in weighted else f"{WEIGHT_SETTINGS[name]} is 0"
+        name: "the release ignores heap memory"
+        if name in weighted
+        else f"{WEIGHT_SETTINGS[name]} is 0"
         for name in RESOURCES
         if name not in counting
     }
