@@ -74,7 +74,7 @@ class StoryPlayer(ABC):
         self.spaces.append(name)
 
     def topic(self, about: EventFields, step: ObservedStep) -> None:
-        """Make clients use a topic, with the event's traffic, until the end of the story."""
+        """Make clients use a topic from now on, with the traffic that the event gives."""
         topic = about["topic"]
         self._check_namespace(namespace_of_topic(topic))
         self.set_topic_traffic(topic, about)

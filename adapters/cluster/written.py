@@ -44,7 +44,7 @@ class WriteObserver:
                 said["last"] = protocol_report(nodes[name].data)
 
     def _look_at_data(self, clock: float, step: ObservedStep) -> None:
-        """Record when the leader wrote bundle data or, without bundles, broker averages."""
+        """Record whether the leader wrote bundle data or, without bundles, broker averages."""
         nodes = dict(self._nodes(BUNDLES))
         bundles, self._bundles = self._bundles, stamps_of(nodes.items())
         averages, self._averages = self._averages, stamps_of(self._nodes(AVERAGES))

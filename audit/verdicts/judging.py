@@ -138,7 +138,7 @@ def _root_rule() -> Column:
 
 
 SIDE = ("lacking", "surely", "evidence", "excused", "follows")
-"""Columns of `judge_cycles` that each side has, which is omissions or forbidden actions."""
+"""Columns of `judge_cycles` that are separate for omissions and for forbidden actions."""
 
 
 def _combine_brokers(rows: DataFrame) -> DataFrame:

@@ -114,7 +114,7 @@ def _is_absent(name: str) -> Column:
 
 
 def with_undecided(found: DataFrame, lacking: DataFrame) -> DataFrame:
-    """Return the findings; allowed findings become undecided if a setting is missing."""
+    """Return the findings; where a setting is missing, allowed or absent ones are undecided."""
     both = found.join(lacking.hint("shuffle_hash"), ["cluster", "cycle", "rule"], "full_outer")
     open_one = F.col("lack").isNotNull() & F.coalesce(F.col("verdict") == "allowed", F.lit(True))
     return both.withColumns(

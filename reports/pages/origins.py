@@ -95,10 +95,10 @@ def assumed_readings(example: Example, profile: str) -> Iterator[str]:
 
 
 def allowing_sections(profile: str, reading: str, alternative: Alternative) -> str:
-    """Return the sections that allow an alternative, and why implementations may not follow it.
+    """Return text with the sections that allow an alternative.
 
-    Sections of the profile's own documents are preferred. The second text is empty if
-    implementations may follow the alternative in the profile.
+    Sections of the profile's own documents are preferred. If implementations may not follow the
+    alternative in the profile, the text also says why.
     """
     own = load().documents_of(profile)
     sources = [one for one in alternative.sources if one.document in own]
