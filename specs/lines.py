@@ -1,7 +1,7 @@
 """Reads YAML files, with the line number of each value.
 
-The content of a file is kept next to Python's compiled modules, since parsing all files takes
-longer than most commands.
+The content of the package's own files is kept next to its compiled modules, since parsing all
+files takes longer than most commands.
 """
 
 import hashlib
@@ -19,6 +19,7 @@ from pulsar_conformance.specs.errors import SpecError, why_unreadable
 from pulsar_conformance.specs.model import JSON
 
 Loader: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+PACKAGE = Path(__file__).absolute().parents[1]
 Place = tuple[str | int, ...]
 """The keys and indices that lead from the top of a file to a value."""
 
@@ -53,7 +54,10 @@ def read_sheet(directory: Path, file: str) -> Sheet:
     except (OSError, UnicodeDecodeError) as problem:
         reason = why_unreadable(problem, directory / file)
         raise SpecError(file, 1, f"cannot be read: {reason}") from problem
-    compiled = _compiled_file(directory / file)
+    path = (directory / file).absolute()
+    if not path.is_relative_to(PACKAGE):
+        return Sheet(file, *_parsed(file, text))
+    compiled = _compiled_file(path)
     key = hashlib.sha256(text.encode()).digest()
     known = _compiled(compiled, key)
     if known is None:
@@ -81,7 +85,7 @@ def _parsed(file: str, text: str) -> tuple[JSON, dict[Place, int]]:
 
 def _compiled_file(path: Path) -> Path:
     """Return the file that keeps the parsed content of a YAML file."""
-    return Path(cache_from_source(f"{path.absolute()}.py")).with_suffix(".sheet")
+    return Path(cache_from_source(f"{path}.py")).with_suffix(".sheet")
 
 
 def _compiled(file: Path, key: bytes) -> tuple[JSON, dict[Place, int]] | None:

@@ -1,4 +1,4 @@
-"""The content of YAML files is kept with Python's compiled modules."""
+"""The content of the package's YAML files is kept with its compiled modules."""
 
 import sys
 
@@ -11,7 +11,8 @@ TEXT = "name: a\nlist:\n  - 1\n  - {two: 2.5}\n"
 
 @pytest.fixture
 def kept(tmp_path, monkeypatch):
-    """Let Python keep compiled modules below the test's folder; return where."""
+    """Let the test's folder be the package's, with its compiled modules below it; return where."""
+    monkeypatch.setattr(lines, "PACKAGE", tmp_path)
     monkeypatch.setattr(sys, "dont_write_bytecode", False)
     monkeypatch.setattr(sys, "pycache_prefix", str(tmp_path / "kept"))
     return tmp_path / "kept"
@@ -70,3 +71,10 @@ def test_a_folder_that_cannot_be_written_is_no_error(tmp_path, kept):
     kept.write_text("a file", "utf-8")
     write(tmp_path, TEXT)
     assert read_sheet(tmp_path, "one.yaml").data["name"] == "a"
+
+
+def test_nothing_is_kept_of_the_files_of_users(tmp_path, kept, monkeypatch):
+    monkeypatch.setattr(lines, "PACKAGE", tmp_path / "package")
+    write(tmp_path, TEXT)
+    read_sheet(tmp_path, "one.yaml")
+    assert not files(kept)
