@@ -29,7 +29,7 @@ UNLOADS_BY_REASON = "brk_lb_unload_broker_breakdown_total"
 
 GLOBAL = "global"
 READ_GROUPS_EVERY = 10
-"""Number of observations of which one reads the anti-affinity groups.
+"""Number of observations after which the anti-affinity groups are read again.
 
 Reading them takes a request for each namespace.
 """
