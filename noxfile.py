@@ -89,10 +89,9 @@ TEST_LIMITS = ("--timeout", "900", "--durations", "25")
 def install(session: nox.Session, group: str | None = None, extra: str = "") -> None:
     """Install the project as users do, with an extra and a dependency group.
 
-    To keep old code out, delete `build/lib`, where setuptools keeps files of earlier builds, and
-    make uv reinstall the project: to uv, a folder with the same pyproject.toml is unchanged. Unlike
-    pip, uv compiles modules only on request; with a dependency group, tests compile what they
-    import.
+    Delete `build/lib`, where setuptools keeps files of earlier builds, and make uv reinstall the
+    project, which counts as unchanged if its pyproject.toml is. uv compiles modules only on
+    request; with a dependency group, tests compile what they import.
     """
     shutil.rmtree(Path("build", "lib"), ignore_errors=True)
     tools = nox.project.dependency_groups(PROJECT, group) if group else ()
