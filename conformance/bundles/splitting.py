@@ -134,7 +134,7 @@ def parts_lie_between_the_positions(case: FlatCase, answer: Parts, expect: Expec
     _assume_splittable(case, expect)
     usable = _usable_positions(case)
     plain = len(usable) == len(set(case["positions"])) and not case.settings.given
-    expect.given(plain or not answer.refused, "nothing in the request is a reason to refuse it")
+    expect.given(plain or not answer.refused, "the request gives no reason to refuse it")
     if expect.reached(bool(usable)):
         allowed = f"parts divided at {', '.join(map(hex_of, usable))}"
         expect.that(_cuts(answer) == usable, allowed, answer)
@@ -201,7 +201,7 @@ def _demand_selected(exchanges: Sequence[Asked[FlatCase, Parts]], expect: Expect
     If both algorithms give the same parts, range_equally_divide must still give equal ranges. The
     parts of topic_count_equally_divide cannot be verified, because the hash is unknown.
     """
-    expect.given(len(exchanges) == 3, "a split by the setting, and one by each algorithm")
+    expect.given(len(exchanges) == 3, "a split without a named algorithm, and one by each")
     (case, answer), *named = exchanges
     for one in exchanges:
         _assume_not_refused(one.answer, expect)
@@ -247,7 +247,7 @@ def the_broker_splits_in_two(case: FlatCase, answer: Parts, expect: Expect) -> N
     others = (POSITIONS, BY_RATES)
     expect.given(case["by"] == "broker" and _algorithm(case) not in others, "the broker splits")
     _assume_splittable(case, expect)
-    expect.given(len(case["topics"]) > 1, "there are topics on which to decide")
+    expect.given(len(case["topics"]) > 1, "the bundle has several topics")
     expect.reached()
     expect.that(len(answer.names) == 2, "two parts", answer)
 

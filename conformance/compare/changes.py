@@ -289,7 +289,7 @@ def statistics_are_owned(trial: Trial) -> bool:
 def cause_name(cause: Cause) -> str:
     """Format the names of a cause's factors or rules."""
     names = [one.name for one in cause.factors] or cause.rules
-    return ", ".join(names) or "a change that no rule is about"
+    return ", ".join(names) or "a change that no rule covers"
 
 
 def _combined_causes(kinds: Mapping[Cause, Sequence[Difference]]) -> list[Cause]:

@@ -141,7 +141,7 @@ def _why_unasked(reading: str) -> str:
     rules = [rule for rule in specs.load().rules.values() if reading in rule.reading]
     if rules and all(rule.untestable for rule in rules):
         return f"{', '.join(rule.id for rule in rules)}, which would decide this, cannot be tested"
-    return "there are no cases yet that would decide it"
+    return "no case exists yet that would decide it"
 
 
 def print_characterization(plan: Plan) -> int:

@@ -148,7 +148,7 @@ def sweep_lines(text: str, trial: Trial, model: Model, focus: Focus, version: st
     if trial.operation != SHED.id or len(trial.questions) > 1:
         raise BadCase(f"{here}: only a single cycle of shedding ({SHED.id}) can be swept")
     if swept == NIC_SPEED:
-        raise BadCase(f"{here}: it would change what brokers report, but the reports are given")
+        raise BadCase(f"{here}: it affects load reports, but the case already has them")
     every = [given_settings([f"{swept}={value}"]) for value in values]
     if why := _why_no_value_matters(swept, every, trial, model, version):
         yield from paragraph(f"--sweep {swept} has no effect: {why}", 2)

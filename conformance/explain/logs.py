@@ -145,7 +145,7 @@ def _over_other_broker(figures: Figures) -> Iterator[str]:
     part = f"{100 * share:.4g} % of the difference of {apart:.6g} {unit}"
     yield f"to move: {part} = {amount:.6g} {unit}"
     explanation = "maxUnloadPercentage is the share of the difference to move, 0.2 by default"
-    yield (explanation if 0 < share <= 1 else f"{DIFFERS}: the amount is no part of the difference")
+    yield (explanation if 0 < share <= 1 else f"{DIFFERS}: the share is not above 0 and up to 1")
 
 
 def _below_both_floors(figures: Figures) -> Iterator[str]:

@@ -343,7 +343,7 @@ def max_is_the_largest_percentage(exchanges: Sequence[Exchange], expect: Expect)
 
 def _assume_reported(case: ReportCase, usage: FlatCase, expect: Expect) -> None:
     """Assume that the question about usage is unweighted and has the resources of the report."""
-    expect.given(not usage["weighted"], "the plain usage is asked for")
+    expect.given(not usage["weighted"], "the question is about unweighted usage")
     _assume_in_one_place(case, expect)
     known = {name: case.known(name) for name in RESOURCES}
     asked_for = {name: usage["broker"].get(name) for name in RESOURCES}

@@ -83,7 +83,7 @@ def is_the_maximum_over_the_resources(
     case: FlatCase, answer: MeasuredUsage, expect: Expect
 ) -> None:
     """A broker's usage is the usage of the busiest of its five resources."""
-    expect.given(not case["weighted"], "the plain usage is asked for")
+    expect.given(not case["weighted"], "the question is about unweighted usage")
     expect.reached()
     _expect_percent(expect, answer, max(usage_percents(case).values()))
 
@@ -91,7 +91,7 @@ def is_the_maximum_over_the_resources(
 @USAGE.check("USAGE-02", draws=brokers(weighted=True))
 def is_the_weighted_maximum(case: FlatCase, answer: MeasuredUsage, expect: Expect) -> None:
     """A broker's weighted usage is the largest product of a resource's usage and weight."""
-    expect.given(case["weighted"], "the weighted usage is asked for")
+    expect.given(case["weighted"], "the question is about weighted usage")
     expect.reached()
     _expect_percent(expect, answer, max(usage_percents(case).values()))
 
@@ -114,7 +114,7 @@ def each_weight_counts_for_its_own_resource(
     case: FlatCase, answer: MeasuredUsage, expect: Expect
 ) -> None:
     """If a single resource is used, the weighted usage is its usage times its weight."""
-    expect.given(case["weighted"], "the weighted usage is asked for")
+    expect.given(case["weighted"], "the question is about weighted usage")
     used = Broker.read("broker", case["broker"]).percent
     busy = [name for name in used if used[name]]
     expect.given(len(busy) == 1, "one resource is used")
@@ -130,7 +130,7 @@ def usage_leaves_heap_memory_out(
     `asked_weighted` says whether the question asks for weighted usage; `weighted` says whether this
     check applies the weights.
     """
-    asked = f"the {'weighted' if asked_weighted else 'plain'} usage is asked for"
+    asked = f"the question is about {'weighted' if asked_weighted else 'unweighted'} usage"
     expect.given(case["weighted"] is asked_weighted, asked)
     weight = weights(case.settings) if weighted else UNWEIGHTED
     used = Broker.read("broker", case["broker"]).percent

@@ -201,7 +201,7 @@ def class_in_effect(case: ManagerSettings, expect: Expect) -> str | None:
 def _given_no_mistake_beside(case: ManagerSettings, expect: Expect) -> None:
     """Assume that a dynamic setting is not combined with a mistake in broker.conf."""
     beside = None if case.dynamic is None else case.conf
-    expect.given(beside is None or beside in MANAGERS, "nothing is wrong with broker.conf")
+    expect.given(beside is None or beside in MANAGERS, "broker.conf has no mistake")
 
 
 def _demand_manager(manager: str, answer: ChosenManager, expect: Expect, why: str) -> None:

@@ -321,8 +321,8 @@ class Reporter:
 LABEL = 15
 
 COUNTED_AGAINST = (
-    "Every legal case needs an answer. A case without an answer counts against one of the rules "
-    "that are judged by such cases, whatever that rule demands:"
+    "Every legal case needs an answer. A case without an answer counts against one rule of its "
+    "operation, whatever that rule demands:"
 )
 
 DIFFERENT_AS_A_WHOLE = (

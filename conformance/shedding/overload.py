@@ -144,7 +144,9 @@ def sheds_every_bundle_that_it_may(case: SheddingCycle, answer: Unloading, expec
         sheds = is_overloaded(case, broker) and len(broker.bundles) >= FEWEST_BUNDLES
         if expect.reached(bool(sheds) and bool(loaded)):
             kept = [bundle for bundle in loaded if bundle not in answer.of(broker)]
-            expect.nothing(kept, f"{broker.name}, which is overloaded, keeps none that may move")
+            expect.nothing(
+                kept, f"{broker.name}, which is overloaded, keeps no bundle that may move"
+            )
 
 
 @SHED.check_together(

@@ -44,7 +44,7 @@ def levels_without_history(case: SheddingCycle, expect: Expect) -> UsageLevels:
     is compared with the current usage or with usage that includes history.
     """
     levels = levels_of(case, expect)
-    expect.given(not has_history(case), "no broker was observed before")
+    expect.given(not has_history(case), "no broker has a usage history")
     return levels
 
 

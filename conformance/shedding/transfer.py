@@ -51,7 +51,7 @@ def _loads(cycle: SheddingCycle, expect: Expect) -> LoadsOfCycle:
         TRANSFER_TARGET in cycle.settings.defaults, "the documents describe TransferShedder"
     )
     history = any(broker.history for broker in cycle.brokers.values())
-    expect.given(not history, "loads are current usages, without history")
+    expect.given(not history, "no broker has a usage history")
     found = LoadsOfCycle(cycle)
     expect.given(bool(found.load), "some brokers have current load data")
     return found
