@@ -27,13 +27,18 @@ OPEN = {
 AT_LIMIT, TOO_LITTLE = "reading-trigger-at-the-limit", "reading-amount-one-too-little"
 
 
+def chosen(*left_open):
+    """Return options that choose the default of each reading, except of some."""
+    readings = specs.load().default_readings(PROFILE)
+    pairs = [f"{name}={readings[name]}" for name in readings if name not in left_open]
+    return [word for pair in pairs for word in ("--reading", pair)]
+
+
 def test_of_chosen_readings_the_default_accuses(spark, tmp_path, capsys):
     every = [line for name, part in OPEN.items() for line in lines(part, name)]
     (tmp_path / "history.json").write_text("\n".join(every) + "\n")
     words = ["audit", "--input", str(tmp_path / "history.json"), "--output", str(tmp_path / "out")]
-    words += ["--spark", CORES, "--judge-by", PROFILE]
-    for name, alternative in specs.load().default_readings(PROFILE).items():
-        words += ["--reading", f"{name}={alternative}"]
+    words += ["--spark", CORES, "--judge-by", PROFILE, *chosen()]
     assert main(words) == 1
     assert "OVERLOAD-04 violated" in capsys.readouterr().out
     rows = spark.session.read.parquet(str(tmp_path / "out" / "verdicts")).collect()
@@ -52,7 +57,13 @@ def test_the_report_names_the_reading_and_the_option_decides(spark, tmp_path, ca
     every = [line for name in (AT_LIMIT, TOO_LITTLE) for line in lines(OPEN[name], name)]
     (tmp_path / "history.json").write_text("\n".join(every) + "\n")
     words = ["audit", "--input", str(tmp_path / "history.json"), "--output", str(tmp_path / "out")]
-    words += ["--spark", CORES, "--judge-by", PROFILE]
+    words += [
+        "--spark",
+        CORES,
+        "--judge-by",
+        PROFILE,
+        *chosen("overload-trigger", "overload-amount"),
+    ]
     assert main([*words, "--json", str(tmp_path / "found.json")]) == 0
     said = " ".join(capsys.readouterr().out.split())
     told = (
