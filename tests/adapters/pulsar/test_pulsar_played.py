@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 from pulsar_conformance.adapters.names import connect
-from pulsar_conformance.adapters.pulsar.shelf import CachedJars
 from pulsar_conformance.conformance.commands.main import main
+from standins.releases import library_of
 
 NEEDED = ("java", "javac", "mvn")
 HERE = all(map(shutil.which, NEEDED)) and importlib.util.find_spec("jpype") is not None
@@ -68,12 +68,10 @@ MARGINS = {"Right": "0.05", "NoMargin": "0.0"}
 def plug_ins(tmp_path_factory):
     """Compile an OverloadShedder with the margin, and one without the margin."""
     folder = tmp_path_factory.mktemp("plug-ins")
-    with connect("pulsar:3.0.7", "documented-3.0", {}):
-        pass
     for name, margin in MARGINS.items():
         text = SHEDDER.replace("NAME", name).replace("MARGIN", margin)
         (folder / f"{name}.java").write_text(text)
-    words = ["javac", "-cp", f"{CachedJars('3.0.7').library}/*", "-d", folder, LAST_STATS]
+    words = ["javac", "-cp", f"{library_of('3.0.7')}/*", "-d", folder, LAST_STATS]
     words += folder.glob("*.java")
     subprocess.run(words, check=True, capture_output=True)
     return folder

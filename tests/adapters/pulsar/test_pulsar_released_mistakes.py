@@ -8,6 +8,7 @@ import pytest
 from pulsar_conformance.adapters import AdapterError
 from pulsar_conformance.adapters.names import connect
 from pulsar_conformance.adapters.pulsar.shelf import CachedJars
+from standins.releases import library_of
 
 NEEDED = ("java", "javac", "mvn")
 HERE = all(map(shutil.which, NEEDED)) and importlib.util.find_spec("jpype") is not None
@@ -64,13 +65,11 @@ def refused(adapter):
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """Compile strategies against the release, which is downloaded if it is missing."""
-    with connect("pulsar:3.0.7", PROFILE, {}):
-        pass
     folder = tmp_path_factory.mktemp("plug-ins")
     files = [folder / f"{name}.java" for name in SOURCES]
     for file in files:
         file.write_text(SOURCES[file.stem])
-    words = ["javac", "-cp", f"{CachedJars('3.0.7').library}/*", "-d", folder, *files]
+    words = ["javac", "-cp", f"{library_of('3.0.7')}/*", "-d", folder, *files]
     subprocess.run(words, check=True, capture_output=True)
     return folder
 
@@ -167,9 +166,7 @@ def test_a_strategy_may_have_settings_that_pulsar_does_not_know(folder):
 
 
 def test_a_folder_that_lacks_a_jar(tmp_path):
-    with connect("pulsar:3.0.7", PROFILE, {}):
-        pass
-    for jar in CachedJars("3.0.7").library.glob("*.jar"):
+    for jar in library_of("3.0.7").glob("*.jar"):
         if "pulsar-common-" not in jar.name:
             (tmp_path / jar.name).symlink_to(jar)
     assert "check that all jars are present and complete" in refused(f"pulsar:{tmp_path}")

@@ -9,12 +9,12 @@ import subprocess
 import pytest
 from pulsar_conformance import specs
 from pulsar_conformance.adapters.names import connect
-from pulsar_conformance.adapters.pulsar.shelf import CachedJars
 from pulsar_conformance.conformance.cases.legality import matches
 from pulsar_conformance.conformance.engine.plan import Plan
 from pulsar_conformance.conformance.engine.run import Run
 from pulsar_conformance.fixtures import examples
 from sampling import ordinarily
+from standins.releases import library_of
 
 NEEDED = ("java", "javac", "mvn")
 HERE = all(map(shutil.which, NEEDED)) and importlib.util.find_spec("jpype") is not None
@@ -65,13 +65,11 @@ def verdicts(adapter, profile, root, rules, examples=25):
 @pytest.fixture(scope="module")
 def plug_ins(tmp_path_factory):
     """Compile a strategy that keeps old unloads, and one that drops them before each cycle."""
-    with connect("pulsar:3.0.7", PROFILE, {}):
-        pass
     folder = tmp_path_factory.mktemp("plug-ins")
     for name, cleared in (("StaleShedder", ""), ("FreshShedder", "selected.clear();")):
         source = STALE.replace("CLEARED", cleared).replace("StaleShedder", name)
         (folder / f"{name}.java").write_text(source)
-    words = ["javac", "-cp", f"{CachedJars('3.0.7').library}/*", "-d", folder]
+    words = ["javac", "-cp", f"{library_of('3.0.7')}/*", "-d", folder]
     subprocess.run([*words, *folder.glob("*.java")], check=True, capture_output=True)
     return folder
 
