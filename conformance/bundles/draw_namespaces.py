@@ -6,7 +6,7 @@ from random import Random
 
 from hypothesis import strategies as st
 from pulsar_conformance.conformance.common.trial import Json, Trial
-from pulsar_conformance.conformance.drawing import Aim, names
+from pulsar_conformance.conformance.drawing import Aim, composite, names
 from pulsar_conformance.conformance.drawing.loads import randoms, sometimes_as_text
 from pulsar_conformance.reference.ranges import FULL_UPPER, hash_of, hex_of
 
@@ -93,7 +93,7 @@ def location_case(ends: list[str], topics: list[str]) -> Json:
     return {"boundaries": ends, "topics": topics}
 
 
-@st.composite
+@composite
 def locate(draw: st.DrawFn) -> Trial:
     """Draw topics to locate in a namespace's bundles."""
     random, count = draw(randoms), draw(counts)
@@ -103,7 +103,7 @@ def locate(draw: st.DrawFn) -> Trial:
     return Trial.of("bundles.locate", location_case(draw_boundaries(random, count), topics))
 
 
-@st.composite
+@composite
 def located_twice(draw: st.DrawFn) -> Trial:
     """Draw topics to locate, then some of them again among other topics, in another order."""
     random, count = draw(randoms), draw(counts)
@@ -113,7 +113,7 @@ def located_twice(draw: st.DrawFn) -> Trial:
     return Trial.of("bundles.locate", location_case(ends, topics), location_case(ends, second))
 
 
-@st.composite
+@composite
 def located_in_finer_bundles(draw: st.DrawFn) -> Trial:
     """Draw topics to locate in wide bundles, then in narrower bundles that divide the wide ones."""
     random, count = draw(randoms), draw(counts)
@@ -123,7 +123,7 @@ def located_in_finer_bundles(draw: st.DrawFn) -> Trial:
     return Trial.of("bundles.locate", location_case(coarse, topics), location_case(fine, topics))
 
 
-@st.composite
+@composite
 def located_around_a_split(draw: st.DrawFn) -> Trial:
     """Draw topics to locate before and after one of several bundles is split."""
     random, count = draw(randoms), draw(counts.filter(lambda count: count > 1))
@@ -135,7 +135,7 @@ def located_around_a_split(draw: st.DrawFn) -> Trial:
     return Trial.of("bundles.locate", location_case(ends, topics), location_case(after, topics))
 
 
-@st.composite
+@composite
 def partitions_of_a_topic(draw: st.DrawFn) -> Trial:
     """Draw all partitions of a topic, to be located in at least as many bundles."""
     random, count = draw(randoms), draw(st.sampled_from([2, 4, 16, 64, 128]))
@@ -143,7 +143,7 @@ def partitions_of_a_topic(draw: st.DrawFn) -> Trial:
     return Trial.of("bundles.locate", location_case(names.equal_boundaries(count), partitions))
 
 
-@st.composite
+@composite
 def partitions_in_many_bundles(draw: st.DrawFn) -> Trial:
     """Draw many partitions of a topic to locate in many bundles."""
     random, count = draw(randoms), draw(st.sampled_from([64, 128, 256]))
@@ -157,7 +157,7 @@ and 5, may share a bundle in all of the topics.
 """
 
 
-@st.composite
+@composite
 def partitions_of_several_topics(draw: st.DrawFn) -> Trial:
     """Draw partitions of several topics to locate in 64 bundles."""
     random = draw(randoms)
@@ -166,14 +166,14 @@ def partitions_of_several_topics(draw: st.DrawFn) -> Trial:
     return Trial.of("bundles.locate", location_case(names.equal_boundaries(64), every))
 
 
-@st.composite
+@composite
 def thousand_topics(draw: st.DrawFn) -> Trial:
     """Draw 1000 topics to locate in 64 bundles, the number recommended for 16 brokers."""
     topics = names.topics(draw(randoms), 1000)
     return Trial.of("bundles.locate", location_case(names.equal_boundaries(64), topics))
 
 
-@st.composite
+@composite
 def topics_on_boundaries(draw: st.DrawFn) -> Trial:
     """Draw topics to locate; the CRC-32 of some is a boundary between bundles."""
     random = draw(randoms)
@@ -183,7 +183,7 @@ def topics_on_boundaries(draw: st.DrawFn) -> Trial:
     return Trial.of("bundles.locate", location_case(ends, topics))
 
 
-@st.composite
+@composite
 def topics_at_highest_hash(draw: st.DrawFn) -> Trial:
     """Draw topics whose CRC-32 is the highest hash."""
     random, count = draw(randoms), draw(counts)
@@ -192,7 +192,7 @@ def topics_at_highest_hash(draw: st.DrawFn) -> Trial:
     return Trial.of("bundles.locate", location_case(draw_boundaries(random, count), topics))
 
 
-@st.composite
+@composite
 def as_many_partitions_as_bundles(draw: st.DrawFn) -> Trial:
     """Draw as many partitions of a topic as there are bundles."""
     count = draw(st.sampled_from([64, 128, 256]))

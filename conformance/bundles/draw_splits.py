@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pulsar_conformance.conformance.bundles.draw_namespaces import location_case
 from pulsar_conformance.conformance.bundles.operations import LOCATE, SPLIT, WHOLE
 from pulsar_conformance.conformance.common.trial import Json, Question, Trial
-from pulsar_conformance.conformance.drawing import Aim, aim, names
+from pulsar_conformance.conformance.drawing import Aim, aim, composite, names
 from pulsar_conformance.conformance.drawing.loads import randoms
 from pulsar_conformance.reference.candidates import MAX_MEGABYTES, MAX_MESSAGES
 from pulsar_conformance.reference.ranges import FULL_UPPER, HASHES, HashRange, hash_of, hex_of
@@ -67,7 +67,7 @@ def topics_in(random: Random, part: HashRange, most: int = 12) -> list[str]:
     return [topic for topic in found if hash_of(topic) in part][:most]
 
 
-@st.composite
+@composite
 def halves(draw: st.DrawFn) -> Trial:
     """Draw a range to split in half."""
     random = draw(randoms)
@@ -83,7 +83,7 @@ def split_with_located_topics(split: Json) -> Trial:
     return Trial((Question(SPLIT.id, split), Question(LOCATE.id, found)))
 
 
-@st.composite
+@composite
 def topic_halves(draw: st.DrawFn) -> Trial:
     """Draw a split of the whole hash range by topics; no topic can be outside that range."""
     count, by = draw(counts_of_topics), draw(callers)
@@ -109,7 +109,7 @@ neighbor_pairs = st.sampled_from(NEIGHBORS)
 numbers_of_others = st.sampled_from((0, 1, 2, 5, 5, 150))
 
 
-@st.composite
+@composite
 def neighbors(draw: st.DrawFn) -> Trial:
     """Draw two topics with consecutive hashes, alone or with equally many topics on both sides."""
     pair, more, by = list(draw(neighbor_pairs)), draw(numbers_of_others), draw(callers)
@@ -125,7 +125,7 @@ def neighbors(draw: st.DrawFn) -> Trial:
     return Trial((Question(SPLIT.id, split), Question(LOCATE.id, located)))
 
 
-@st.composite
+@composite
 def positions(draw: st.DrawFn) -> Trial:
     """Draw positions to split at: inside the bundle, at its bounds, outside it, and repeated."""
     random = draw(randoms)
@@ -143,7 +143,7 @@ def topic_splits() -> st.SearchStrategy[Trial]:
     return st.one_of(topic_halves(), neighbors()).map(_first_question)
 
 
-@st.composite
+@composite
 def any_split(draw: st.DrawFn) -> Trial:
     """Draw splits by any algorithm."""
     return draw(st.one_of(halves(), positions(), topic_halves().map(_first_question)))
@@ -153,14 +153,14 @@ def _first_question(trial: Trial) -> Trial:
     return Trial(trial.questions[:1])
 
 
-@st.composite
+@composite
 def positions_by_the_broker(draw: st.DrawFn) -> Trial:
     """Draw splits at positions by a broker, although only the admin API may specify positions."""
     [(operation, case)] = draw(positions()).questions
     return Trial.of(operation, {**case, "by": "broker"})
 
 
-@st.composite
+@composite
 def positions_as_default(draw: st.DrawFn) -> Trial:
     """Draw a split for which specified_positions_divide is set as the default algorithm."""
     [(operation, case)] = draw(positions()).questions
@@ -181,7 +181,7 @@ LIMITS_OF_A_PART = {
 MARGINS = (None, 0, 10, 50)
 
 
-@st.composite
+@composite
 def splits_by_traffic(draw: st.DrawFn) -> Trial:
     """Draw a split of a whole namespace by its topics' traffic, and a question to locate them."""
     count = draw(st.sampled_from((1, 2, 3, 4, 6, 8, 12, 20)))
@@ -239,7 +239,7 @@ def _on_one_side(random: Random, count: int) -> list[str]:
     return [topic for topic in found if hash_of(topic) in quarter][:count]
 
 
-@st.composite
+@composite
 def split_selected_by_setting(draw: st.DrawFn, setting: str) -> Trial:
     """Draw a split without an algorithm, and the same split by each algorithm."""
     chosen, count, skewed = draw(algorithms), draw(small_counts), draw(st.booleans())
@@ -256,7 +256,7 @@ def split_selected_by_setting(draw: st.DrawFn, setting: str) -> Trial:
     return Trial.of(SPLIT.id, asked, *named)
 
 
-@st.composite
+@composite
 def automatic(draw: st.DrawFn) -> Trial:
     """Draw a split that the broker starts automatically."""
     algorithm = draw(st.none() | algorithms)

@@ -13,7 +13,7 @@ from pulsar_conformance.conformance.bundles.draw_splits import DEFAULT_ALGORITHM
 from pulsar_conformance.conformance.bundles.operations import SPLIT_CANDIDATES, Candidates, exceeds
 from pulsar_conformance.conformance.common.check import Expect
 from pulsar_conformance.conformance.common.trial import Json, Trial
-from pulsar_conformance.conformance.drawing import aim, control_aims, loads, names
+from pulsar_conformance.conformance.drawing import aim, composite, control_aims, loads, names
 from pulsar_conformance.conformance.drawing.loads import randoms
 from pulsar_conformance.reference.candidates import (
     AUTO_SPLIT,
@@ -133,7 +133,7 @@ class _LoadDrawer:
         return self.stats(latest), {"longTermData": loads.as_average(long_term, 1000, 1000)}
 
 
-@st.composite
+@composite
 def _draw_growth(
     draw: st.DrawFn, grows: str | None, full: bool, settings: Mapping[str, Any]
 ) -> Trial:

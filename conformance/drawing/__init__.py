@@ -43,6 +43,7 @@ from typing import NamedTuple
 
 from hypothesis import strategies as st
 from pulsar_conformance.conformance.common.trial import Json, Trial
+from pulsar_conformance.conformance.drawing.drawing import composite as composite
 from pulsar_conformance.conformance.drawing.loads import randoms
 
 Maker = Callable[[Random], Json]

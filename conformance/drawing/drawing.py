@@ -1,11 +1,11 @@
 """Draws values from a seed with Hypothesis.
 
-`draw`, the only function that the suite uses, has its own Hypothesis backend. Hypothesis' default
-engine searches for failures, mixes in constants from imported modules, and mutates earlier
-examples. This backend draws each example independently and uniformly from a single random source,
-so that the seed alone determines the examples. It repeats no example while unused ones remain. See
-"Alternative backends" in the Hypothesis documentation. No questions are asked while values are
-drawn, so answers cannot influence the values.
+`composite` makes strategies, and `draw` draws from them. `draw` has its own Hypothesis backend.
+Hypothesis' default engine searches for failures, mixes in constants from imported modules, and
+mutates earlier examples. This backend draws each example independently and uniformly from a single
+random source, so that the seed alone determines the examples. It repeats no example while unused
+ones remain. See "Alternative backends" in the Hypothesis documentation. No questions are asked
+while values are drawn, so answers cannot influence the values.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, fields, is_dataclass
+from functools import cache, wraps
 from random import Random
-from typing import Any, Generic, TypeVar
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
@@ -32,6 +33,7 @@ from hypothesis.internal.floats import make_float_clamper
 from hypothesis.internal.intervalsets import IntervalSet
 from hypothesis.strategies import SearchStrategy
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 NAME = "pulsar-conformance"
@@ -336,3 +338,23 @@ def _draw_into(
     finally:
         SOURCE.reset(token)
     return drawn < count
+
+
+def composite(
+    function: Callable[Concatenate[st.DrawFn, P], T],
+) -> Callable[P, st.SearchStrategy[T]]:
+    """Return `strategies.composite` of a function, applied when a value is first drawn.
+
+    Hypothesis parses the source text of the function, which for all functions of the suite takes
+    longer than importing them.
+    """
+
+    @cache
+    def made() -> Callable[P, st.SearchStrategy[T]]:
+        return st.composite(function)
+
+    @wraps(function)
+    def strategy(*args: P.args, **kwargs: P.kwargs) -> st.SearchStrategy[T]:
+        return st.deferred(lambda: made()(*args, **kwargs))
+
+    return strategy

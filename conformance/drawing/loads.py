@@ -9,6 +9,7 @@ from random import Random
 from typing import Any, NamedTuple
 
 from hypothesis import strategies as st
+from pulsar_conformance.conformance.drawing.drawing import composite
 from pulsar_conformance.reference.cluster import RATE_FIELDS, RESOURCES
 from pulsar_conformance.reference.overload import OVERLOAD_THRESHOLD
 from pulsar_conformance.reference.shedding import TRANSFER_TARGET
@@ -98,7 +99,7 @@ def sizes(fewest: int = 2) -> st.SearchStrategy[Size]:
     return _sizes(fewest)
 
 
-@st.composite
+@composite
 def _sizes(draw: st.DrawFn, fewest: int) -> Size:
     kind = draw(KINDS)
     if kind == LAST_KIND:

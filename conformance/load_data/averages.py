@@ -9,7 +9,7 @@ from random import Random
 from hypothesis import strategies as st
 from pulsar_conformance.conformance.common.check import Expect, same
 from pulsar_conformance.conformance.common.trial import Asked, Json, Trial
-from pulsar_conformance.conformance.drawing import aim, loads, names
+from pulsar_conformance.conformance.drawing import aim, composite, loads, names
 from pulsar_conformance.conformance.drawing.loads import randoms
 from pulsar_conformance.conformance.load_data.operations import (
     AVERAGE,
@@ -135,7 +135,7 @@ def never_measured() -> st.SearchStrategy[Trial]:
     return windows.map(lambda two: Trial.of("average.bundle", average_case([], two)))
 
 
-@st.composite
+@composite
 def with_one_window_changed(draw: st.DrawFn) -> Trial:
     """Draw two questions about the same samples, with another size of one window in the second."""
     random, (short, long) = draw(randoms), draw(st.sampled_from(WINDOWS))
@@ -200,7 +200,7 @@ def brokers(unmeasured: float = 0.0) -> st.SearchStrategy[Trial]:
     )
 
 
-@st.composite
+@composite
 def gaining_or_losing(draw: st.DrawFn) -> Trial:
     """Draw a broker before and after it gains or loses a bundle."""
     random, count = draw(randoms), draw(_counts())

@@ -24,7 +24,7 @@ from pulsar_conformance.conformance.common.operation import (
     same_field,
 )
 from pulsar_conformance.conformance.common.trial import Json, Trial
-from pulsar_conformance.conformance.drawing import names
+from pulsar_conformance.conformance.drawing import composite, names
 from pulsar_conformance.conformance.drawing.loads import (
     BUSY,
     DIRECTIONS,
@@ -165,7 +165,7 @@ WITHIN, OVER = (0, 0.5, 0.9, 1), (1, 1.01, 1.5, 4)
 """Possible changes, within and over the threshold, as multiples of the threshold."""
 
 
-@st.composite
+@composite
 def due_reports(
     draw: st.DrawFn, changes: Sequence[float] = WITHIN + OVER, moments: str = "soon between late"
 ) -> Trial:
@@ -208,7 +208,7 @@ def _seconds(random: Random, moment: str, least: float, most: float) -> float:
     return random.choice({"soon": soon, "late": late}.get(moment, between))
 
 
-@st.composite
+@composite
 def first_reports(draw: st.DrawFn) -> Trial:
     """Draw a broker, with or without load, that has not written load data yet."""
     random, idle = draw(randoms), draw(st.booleans())
@@ -312,7 +312,7 @@ TOP = Operation(
 )
 
 
-@st.composite
+@composite
 def measured_bundles(draw: st.DrawFn, most: Sequence[int] = (1, 2, 3, 10)) -> Trial:
     """Draw bundles of one or several brokers, with loads that are far apart, equal or zero.
 

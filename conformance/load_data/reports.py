@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pulsar_conformance.conformance.common.check import POINTS, Expect, check_exchanges, same
 from pulsar_conformance.conformance.common.operation import FlatCase
 from pulsar_conformance.conformance.common.trial import Exchange, Json, Question, Trial
-from pulsar_conformance.conformance.drawing import loads, names
+from pulsar_conformance.conformance.drawing import composite, loads, names
 from pulsar_conformance.conformance.drawing.loads import randoms
 from pulsar_conformance.conformance.load_data.averages import one_sample
 from pulsar_conformance.conformance.load_data.operations import (
@@ -142,7 +142,7 @@ def report_question(report: Json) -> Question:
     return Question("report.read", {"report": report})
 
 
-@st.composite
+@composite
 def modular_reports(draw: st.DrawFn) -> Trial:
     """Draw a report by the modular load manager."""
     random = draw(randoms)
@@ -155,7 +155,7 @@ def modular_reports(draw: st.DrawFn) -> Trial:
     )
 
 
-@st.composite
+@composite
 def simple_reports(draw: st.DrawFn) -> Trial:
     """Draw a report by the simple load manager."""
     random = draw(randoms)
@@ -173,7 +173,7 @@ def any_report() -> st.SearchStrategy[Trial]:
     return st.one_of(modular_reports(), simple_reports())
 
 
-@st.composite
+@composite
 def report_and_usage_questions(draw: st.DrawFn) -> Trial:
     """Draw a load report, and a question about the usage of its resources."""
     random = draw(randoms)

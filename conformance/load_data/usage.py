@@ -13,7 +13,7 @@ from pulsar_conformance import specs
 from pulsar_conformance.conformance.common.check import POINTS, SHARE, DerivedQuestions, Expect
 from pulsar_conformance.conformance.common.operation import FlatCase
 from pulsar_conformance.conformance.common.trial import Json, Question, Trial
-from pulsar_conformance.conformance.drawing import loads
+from pulsar_conformance.conformance.drawing import composite, loads
 from pulsar_conformance.conformance.drawing.loads import draw_weights, randoms
 from pulsar_conformance.conformance.load_data.operations import (
     NIC,
@@ -49,7 +49,7 @@ def _broker(random: Random) -> Json:
     return loads.draw_usages(random, 130 if kind == "over" else percent, exact=False)
 
 
-@st.composite
+@composite
 def brokers(draw: st.DrawFn, weighted: bool) -> Trial:
     """Draw a question about a broker's busiest resource."""
     random = draw(randoms)
@@ -59,13 +59,13 @@ def brokers(draw: st.DrawFn, weighted: bool) -> Trial:
     return Trial.of(USAGE.id, usage_case(_broker(random), weighted, settings))
 
 
-@st.composite
+@composite
 def any_broker(draw: st.DrawFn) -> Trial:
     """Draw a question about a broker's busiest resource, weighted or not."""
     return draw(brokers(draw(st.booleans())))
 
 
-@st.composite
+@composite
 def one_resource(draw: st.DrawFn) -> Trial:
     """Draw a broker that uses one of five resources, each of which has a different weight."""
     random, resource = draw(randoms), draw(st.sampled_from(RESOURCES))

@@ -12,7 +12,7 @@ from pulsar_conformance.conformance.common.check import Expect, Violated
 from pulsar_conformance.conformance.common.clusters import is_part
 from pulsar_conformance.conformance.common.operation import Operation, Problems
 from pulsar_conformance.conformance.common.trial import Json, Trial
-from pulsar_conformance.conformance.drawing import aim
+from pulsar_conformance.conformance.drawing import aim, composite
 from pulsar_conformance.conformance.drawing.loads import randoms
 from pulsar_conformance.reference import Settings
 from pulsar_conformance.reference.ranges import namespace_of
@@ -215,7 +215,7 @@ def _interleaved(random: Random, logs: Sequence[list[Json]]) -> list[Json]:
     return [next(waiting[place]) for place in places]
 
 
-@st.composite
+@composite
 def channel_logs(
     draw: st.DrawFn,
     sequences: Sequence[str] = tuple(SEQUENCES),

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pulsar_conformance.conformance.common.check import Expect
 from pulsar_conformance.conformance.common.operation import Operation, same_field
 from pulsar_conformance.conformance.common.trial import Asked, Json, Trial
-from pulsar_conformance.conformance.drawing import aim
+from pulsar_conformance.conformance.drawing import aim, composite
 from pulsar_conformance.conformance.managers import channel
 from pulsar_conformance.reference.answers.managers import (
     DEFAULT,
@@ -78,7 +78,7 @@ letter_places = st.integers(0, max(map(len, CLASSES)) - 1)
 letters = st.sampled_from(TYPING_ERRORS)
 
 
-@st.composite
+@composite
 def typing_errors(draw: st.DrawFn) -> str:
     """Draw a class name with one letter missing, doubled, replaced, or in the wrong case."""
     right, what = draw(classes), draw(letters)
@@ -140,7 +140,7 @@ def without_dynamic_setting() -> st.SearchStrategy[Trial]:
     return any_name.map(lambda conf: Trial.of(CHOOSE.id, manager_case(conf, None)))
 
 
-@st.composite
+@composite
 def mistaken(draw: st.DrawFn) -> Trial:
     """Draw a case in which the setting in effect has a mistaken or an ambiguous class name."""
     name = draw(mistaken_names if draw(nine_in_ten) else ambiguous_names)
@@ -152,7 +152,7 @@ def mistaken(draw: st.DrawFn) -> Trial:
 managers_between = st.lists(st.one_of(by_admin, mistaken_names), max_size=2)
 
 
-@st.composite
+@composite
 def set_and_set_back(draw: st.DrawFn) -> Trial:
     """Draw cases that set, in the same place, one manager, then others, then the first again."""
     first, conf, dynamic = draw(by_admin), draw(documented_names), draw(st.booleans())

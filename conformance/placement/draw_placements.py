@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from hypothesis import strategies as st
 from pulsar_conformance.conformance.common.trial import Json, Trial, copied
-from pulsar_conformance.conformance.drawing import loads, names
+from pulsar_conformance.conformance.drawing import composite, loads, names
 from pulsar_conformance.conformance.drawing.loads import Size, draw_weights, randoms
 from pulsar_conformance.reference.cluster import RESOURCES
 from pulsar_conformance.reference.overload import OVERLOAD_THRESHOLD
@@ -164,7 +164,7 @@ def cases(*clusters: Clusters, fewest: int = 2) -> st.SearchStrategy[Json]:
     return st.one_of([made(fewest) for made in clusters]).map(Outline.case)
 
 
-@st.composite
+@composite
 def balanced(draw: st.DrawFn, fewest: int = 2) -> Outline:
     """Draw brokers with close scores, some of them equal."""
     size, score, exactly = draw(loads.sizes(fewest)), draw(score_levels), draw(exact_or_not)
@@ -182,7 +182,7 @@ def balanced(draw: st.DrawFn, fewest: int = 2) -> Outline:
     return Outline(random, levels, rates, size.bundles, {OVERLOAD_THRESHOLD: threshold}, exactly)
 
 
-@st.composite
+@composite
 def with_weights(draw: st.DrawFn, fewest: int = 2) -> Outline:
     """Draw clusters from `balanced`, and add resource weights, which placement must ignore."""
     outline = draw(balanced(fewest))
@@ -190,7 +190,7 @@ def with_weights(draw: st.DrawFn, fewest: int = 2) -> Outline:
     return outline
 
 
-@st.composite
+@composite
 def around_the_threshold(draw: st.DrawFn, fewest: int = 2) -> Outline:
     """Draw brokers on both sides of the threshold, exactly at it, or very close to it.
 
@@ -216,7 +216,7 @@ def around_the_threshold(draw: st.DrawFn, fewest: int = 2) -> Outline:
     return Outline(random, levels, rates, size.bundles, {OVERLOAD_THRESHOLD: threshold}, exactly)
 
 
-@st.composite
+@composite
 def one_worse_than_another(draw: st.DrawFn, fewest: int = 2) -> Outline:
     """Draw brokers on both sides of the threshold, of which some have twice the rate of others."""
     outline, rate = draw(around_the_threshold(fewest)), draw(message_rates)
@@ -224,7 +224,7 @@ def one_worse_than_another(draw: st.DrawFn, fewest: int = 2) -> Outline:
     return outline
 
 
-@st.composite
+@composite
 def with_equal_usage(draw: st.DrawFn, fewest: int = 2) -> Outline:
     """Draw brokers with equal usage; every measure of traffic ranks them in the same order."""
     size, level = draw(loads.sizes(fewest)), draw(usage_levels)
@@ -236,7 +236,7 @@ def with_equal_usage(draw: st.DrawFn, fewest: int = 2) -> Outline:
     ).plainly()
 
 
-@st.composite
+@composite
 def with_other_measures(draw: st.DrawFn, fewest: int = 2) -> Outline:
     """Draw brokers with equal usage; different measures of traffic rank them differently."""
     outline = draw(with_equal_usage(fewest))
@@ -244,7 +244,7 @@ def with_other_measures(draw: st.DrawFn, fewest: int = 2) -> Outline:
     return outline
 
 
-@st.composite
+@composite
 def with_preallocated(draw: st.DrawFn, fewest: int = 2) -> Outline:
     """Draw clusters with many bundles that are assigned but not reported yet."""
     outline = draw(with_equal_usage(fewest))
@@ -252,7 +252,7 @@ def with_preallocated(draw: st.DrawFn, fewest: int = 2) -> Outline:
     return outline
 
 
-@st.composite
+@composite
 def never_measured(draw: st.DrawFn, fewest: int = 2) -> Outline:
     """Draw many bundles without samples, and some with samples near the assumed load."""
     outline = draw(with_equal_usage(fewest))
@@ -262,7 +262,7 @@ def never_measured(draw: st.DrawFn, fewest: int = 2) -> Outline:
     return outline
 
 
-@st.composite
+@composite
 def with_another_threshold(draw: st.DrawFn, fewest: int = 2) -> Outline:
     """Draw a threshold other than 85 %.
 
@@ -276,7 +276,7 @@ def with_another_threshold(draw: st.DrawFn, fewest: int = 2) -> Outline:
     return _with_tempting_broker(random, size, levels, between, {OVERLOAD_THRESHOLD: threshold})
 
 
-@st.composite
+@composite
 def around_the_default_threshold(draw: st.DrawFn, fewest: int = 2) -> Outline:
     """Draw brokers with few messages slightly above and below 85 %, with no threshold set."""
     size, near = draw(loads.sizes(fewest)), 85 + draw(threshold_offsets)
@@ -299,7 +299,7 @@ def _with_tempting_broker(
     return outline
 
 
-@st.composite
+@composite
 def one_resource_each(draw: st.DrawFn, fewest: int = 2) -> Outline:
     """Draw brokers that each use one resource heavily; some are overloaded."""
     size = draw(loads.sizes(fewest))
@@ -313,7 +313,7 @@ def one_resource_each(draw: st.DrawFn, fewest: int = 2) -> Outline:
     return outline
 
 
-@st.composite
+@composite
 def overloaded_with_few_messages(draw: st.DrawFn, fewest: int = 2) -> Outline:
     """Draw overloaded brokers with few messages, and other brokers with many."""
     size = draw(loads.sizes(fewest))
@@ -333,7 +333,7 @@ def all_overloaded(random: Random, size: Size) -> Outline:
     return outline
 
 
-@st.composite
+@composite
 def none_eligible(draw: st.DrawFn, fewest: int = 2) -> Outline:
     """Draw brokers that are all above the threshold."""
     return all_overloaded(draw(randoms), draw(loads.sizes(max(fewest, 2))))

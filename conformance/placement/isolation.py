@@ -9,6 +9,7 @@ from random import Random
 from hypothesis import strategies as st
 from pulsar_conformance.conformance.common.check import Expect
 from pulsar_conformance.conformance.common.trial import Json, Trial
+from pulsar_conformance.conformance.drawing import composite
 from pulsar_conformance.conformance.drawing.loads import randoms, sometimes_as_text
 from pulsar_conformance.conformance.placement.operations import (
     ASSIGN,
@@ -54,7 +55,7 @@ LISTS: Sequence[tuple[Sequence[str], Sequence[str]]] = (
 """Pairs of primary and secondary regexes; no two pairs have the same primary regexes."""
 
 
-@st.composite
+@composite
 def changed_policies(
     draw: st.DrawFn,
     scopes: Sequence[str | None] = SCOPES,
@@ -207,7 +208,7 @@ GROUPED_SHARE = 0.3
 """Share of the cases whose namespace is in an anti-affinity group."""
 
 
-@st.composite
+@composite
 def isolated_brokers(
     draw: st.DrawFn,
     least: Sequence[int] = (1, 2, 3),

@@ -27,7 +27,7 @@ from pulsar_conformance.conformance.common.operation import (
     same_field,
 )
 from pulsar_conformance.conformance.common.trial import Json, Trial
-from pulsar_conformance.conformance.drawing import Aim, aim, loads, names
+from pulsar_conformance.conformance.drawing import Aim, aim, composite, loads, names
 from pulsar_conformance.conformance.drawing.loads import randoms
 from pulsar_conformance.conformance.placement.draw_placements import (
     LEAST_RATE_CLASS,
@@ -361,7 +361,7 @@ def a_best_broker_by_each_score(random: Random) -> Json:
     return _placing_cluster(random, 85, (84, 45, 5), rates, more=100 * few)
 
 
-@st.composite
+@composite
 def one_at_the_threshold(draw: st.DrawFn) -> Trial:
     """Draw a repeated question about two brokers: one exactly at the threshold, and one above it.
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from hypothesis import strategies as st
 from pulsar_conformance.conformance.common.check import SHARE, Expect, near
 from pulsar_conformance.conformance.common.trial import Json, Trial
+from pulsar_conformance.conformance.drawing import composite
 from pulsar_conformance.conformance.drawing.loads import randoms
 from pulsar_conformance.conformance.shedding.operations import CYCLES
 from pulsar_conformance.conformance.shedding.quantities import (
@@ -40,7 +41,7 @@ LEVELS = ((25, 50, 25), (15, 40, 15), (10, 60, 10))
 """Triples of low threshold, high threshold, and usage of the least used broker, in percent."""
 
 
-@st.composite
+@composite
 def cycles_near_thresholds(draw: st.DrawFn) -> Trial:
     """Draw consecutive cycles in which the usages of the most and the least used broker differ by
     about one of the thresholds in `LEVELS`.

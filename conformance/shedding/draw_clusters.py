@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from hypothesis import strategies as st
 from pulsar_conformance.conformance.common.trial import Json
-from pulsar_conformance.conformance.drawing import loads, names
+from pulsar_conformance.conformance.drawing import composite, loads, names
 from pulsar_conformance.conformance.drawing.loads import MEGABYTE, SHARES, by_direction, randoms
 from pulsar_conformance.reference.shedding import GRACE, PACKAGE
 from pulsar_conformance.reference.threshold import HISTORY_SHARE, SHEDDER_THRESHOLD
@@ -308,7 +308,7 @@ percent_or_number = st.booleans()
 offsets = st.sampled_from((0.02, -0.02, 0.1, -0.1, 0.5, 2, 0.5))
 
 
-@st.composite
+@composite
 def uniform(draw: st.DrawFn, fewest: int = 2) -> Sketch:
     """Draw brokers whose rates differ by about the thresholds, or at random.
 

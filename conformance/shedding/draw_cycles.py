@@ -7,7 +7,7 @@ from random import Random
 
 from hypothesis import strategies as st
 from pulsar_conformance.conformance.common.trial import Json, Trial, copied
-from pulsar_conformance.conformance.drawing import loads
+from pulsar_conformance.conformance.drawing import composite, loads
 from pulsar_conformance.conformance.drawing.loads import randoms
 from pulsar_conformance.conformance.shedding.draw_clusters import (
     DEFAULT_GRACE,
@@ -46,7 +46,7 @@ excesses = st.sampled_from((0.25, 0.4, 1, 2, 4.5, 10, 14))
 levels_near_default = st.sampled_from((84, 84.75, 85.25, 86, 95))
 
 
-@st.composite
+@composite
 def overload(draw: st.DrawFn, fewest: int = 2) -> Sketch:
     """Draw brokers above, below and at the threshold, or one with a decisive amount to shed.
 
@@ -88,7 +88,7 @@ def _at_the_threshold(
     return Sketch(random, "OverloadShedder", levels, counts, exact=True, settings=settings)
 
 
-@st.composite
+@composite
 def near_default_overload_threshold(draw: st.DrawFn, fewest: int = 2) -> Sketch:
     """Draw brokers slightly above and below 85 %, with no settings."""
     size, first = draw(loads.sizes(fewest)), draw(levels_near_default)
@@ -100,7 +100,7 @@ def near_default_overload_threshold(draw: st.DrawFn, fewest: int = 2) -> Sketch:
     )
 
 
-@st.composite
+@composite
 def overload_with_few_bundles(draw: st.DrawFn, fewest: int = 2) -> Sketch:
     """Draw overloaded brokers; all of them except one have at most two bundles."""
     size = draw(loads.sizes(fewest))
@@ -111,7 +111,7 @@ def overload_with_few_bundles(draw: st.DrawFn, fewest: int = 2) -> Sketch:
     return Sketch(random, "OverloadShedder", levels, counts, recent=0)
 
 
-@st.composite
+@composite
 def overloaded_under_other_strategies(draw: st.DrawFn, fewest: int = 2) -> Sketch:
     """Draw overloaded brokers under a strategy other than OverloadShedder."""
     sketch = draw(overload(fewest))
@@ -360,7 +360,7 @@ CHANGES: tuple[tuple[CycleChange, ...], ...] = (
 """Possible changes between two cycles; the changes of one entry are made together."""
 
 
-@st.composite
+@composite
 def _decided_by_history(draw: st.DrawFn) -> Trial:
     """Draw consecutive cycles; in the last one, earlier usage decides whether a broker sheds."""
     size, share, past = draw(loads.sizes(2)), draw(history_shares), draw(past_is_high)

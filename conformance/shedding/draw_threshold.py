@@ -9,7 +9,7 @@ from random import Random
 from typing import Any, NamedTuple
 
 from hypothesis import strategies as st
-from pulsar_conformance.conformance.drawing import loads
+from pulsar_conformance.conformance.drawing import composite, loads
 from pulsar_conformance.conformance.drawing.loads import Size, randoms
 from pulsar_conformance.conformance.shedding.draw_clusters import (
     WEIGHTS,
@@ -72,7 +72,7 @@ idle_shares = st.floats(0, 0.5)
 history_weights = st.sampled_from((0.9, 0.5, 0.99, 0, 1))
 
 
-@st.composite
+@composite
 def threshold(draw: st.DrawFn, fewest: int = 2) -> Sketch:
     """Draw brokers well above the rest, exactly at the limit, or with a decisive amount to shed.
 
@@ -128,7 +128,7 @@ def _at_the_edge(
     return Sketch(random, "ThresholdShedder", levels, counts, exact=True, settings=settings)
 
 
-@st.composite
+@composite
 def near_the_limit(draw: st.DrawFn, fewest: int = 2) -> Sketch:
     """Draw one broker slightly below or above the limit; the limit is average plus threshold."""
     size, even = draw(loads.sizes(fewest)), draw(other_levels)
@@ -146,7 +146,7 @@ def near_the_limit(draw: st.DrawFn, fewest: int = 2) -> Sketch:
 least_steps = st.sampled_from((0.2, 0.6, 0.9, 1.3, 2))
 
 
-@st.composite
+@composite
 def near_the_minimum_throughput(draw: st.DrawFn, fewest: int = 2) -> Sketch:
     """Draw one broker far above the others; its bundles carry about the minimum throughput."""
     sketch, least = draw(near_the_limit(max(fewest, 3))), draw(st.sampled_from((1, 10, 40)))
@@ -164,7 +164,7 @@ def near_the_minimum_throughput(draw: st.DrawFn, fewest: int = 2) -> Sketch:
     return sketch
 
 
-@st.composite
+@composite
 def with_idle_brokers(draw: st.DrawFn, fewest: int = 2) -> Sketch:
     """Draw idle brokers, which lower the average so that the busy brokers exceed the limit."""
     size, share = draw(loads.sizes(fewest)), draw(idle_shares)
@@ -177,7 +177,7 @@ def with_idle_brokers(draw: st.DrawFn, fewest: int = 2) -> Sketch:
     return Sketch(random, "ThresholdShedder", levels, counts, settings=settings, recent=0)
 
 
-@st.composite
+@composite
 def with_weights(draw: st.DrawFn, fewest: int = 2) -> Sketch:
     """Draw the clusters of `threshold` with random weights of resources."""
     sketch = draw(threshold(fewest))
@@ -186,7 +186,7 @@ def with_weights(draw: st.DrawFn, fewest: int = 2) -> Sketch:
     return sketch
 
 
-@st.composite
+@composite
 def with_history(draw: st.DrawFn, fewest: int = 2) -> Sketch:
     """Draw the clusters of `threshold` with usage histories and a weight of history."""
     sketch = draw(threshold(fewest))
@@ -220,7 +220,7 @@ at_the_boundary = st.sampled_from((None, None, (75, 75, 50, 0), (100, 100, 75, 2
 level_usages = st.sampled_from(loads.EXACT_PERCENTS)
 
 
-@st.composite
+@composite
 def _idle_among_busy(draw: st.DrawFn, fewest: int, settings: dict[str, Any]) -> Sketch:
     """Draw busy brokers; one may be near the lower boundary of a reading, far below it, or idle."""
     size = draw(loads.sizes(max(fewest, 3)))
@@ -269,7 +269,7 @@ def _one_lower(random: Random, size: Size, busy: float, low: float | None) -> li
     return levels
 
 
-@st.composite
+@composite
 def lower_boundary_on(draw: st.DrawFn, fewest: int = 2) -> Sketch:
     """Draw a cluster with the lower boundary enabled."""
     return draw(_idle_among_busy(fewest, {LOWER_BOUNDARY: True}))
@@ -292,13 +292,13 @@ def _small(sketch: Sketch, count: int) -> Traffic:
     return Traffic(whole, tuple(bundles), stuck=0)
 
 
-@st.composite
+@composite
 def lower_boundary_off(draw: st.DrawFn, fewest: int = 2) -> Sketch:
     """Draw a cluster with the lower boundary disabled."""
     return draw(_idle_among_busy(fewest, {} if draw(left_unset) else {LOWER_BOUNDARY: False}))
 
 
-@st.composite
+@composite
 def none_below_the_boundary(draw: st.DrawFn, fewest: int = 2) -> Sketch:
     """Draw usages none of which is below the lower boundary: all equal, or one exactly at it."""
     count, level, each = max(draw(level_counts), fewest), draw(level_usages), draw(bundles_each)
@@ -314,7 +314,7 @@ history_shares = st.sampled_from((0.9, 0.9, 0.99, 1, 0.75, 0.5, 0.25, 0.1))
 past_is_high = st.booleans()
 
 
-@st.composite
+@composite
 def with_lower_boundary(draw: st.DrawFn, fewest: int = 2) -> Sketch:
     """Draw brokers above the limit and idle brokers, with the lower boundary enabled."""
     size, busy, limit = draw(loads.sizes(max(fewest, 3))), draw(busy_levels), draw(level_limits)
@@ -357,7 +357,7 @@ def decisive_history(random: Random, brokers: int, share: float, past: bool) -> 
     )
 
 
-@st.composite
+@composite
 def decided_by_history(draw: st.DrawFn, fewest: int = 2) -> Sketch:
     """Draw a broker whose earlier and current usage differ, with a random weight of history."""
     size, share, past = draw(loads.sizes(fewest)), draw(history_shares), draw(past_is_high)
@@ -374,7 +374,7 @@ def decided_by_history(draw: st.DrawFn, fewest: int = 2) -> Sketch:
     )
 
 
-@st.composite
+@composite
 def forgotten_history(draw: st.DrawFn, fewest: int) -> Sketch:
     """Draw brokers whose earlier usage differs from their current usage but has a weight of 0."""
     sketch, random = draw(threshold(fewest)), draw(randoms)
@@ -388,7 +388,7 @@ def forgotten_history(draw: st.DrawFn, fewest: int) -> Sketch:
     )
 
 
-@st.composite
+@composite
 def single_bundles(draw: st.DrawFn, fewest: int) -> Sketch:
     """Draw a broker far above the average with one or two bundles; others have one or none."""
     random = draw(randoms)

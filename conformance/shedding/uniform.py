@@ -11,7 +11,7 @@ from typing import NamedTuple
 from hypothesis import strategies as st
 from pulsar_conformance.conformance.common.check import SHARE, Expect, told_apart
 from pulsar_conformance.conformance.common.trial import Trial
-from pulsar_conformance.conformance.drawing import loads
+from pulsar_conformance.conformance.drawing import composite, loads
 from pulsar_conformance.conformance.drawing.loads import SHARES, randoms
 from pulsar_conformance.conformance.shedding.draw_clusters import (
     STRATEGY,
@@ -347,7 +347,7 @@ rate_thresholds = st.sampled_from((50, 50, 20, 80))
 shares = st.sampled_from((None, 0.2, 0.1, 0.5, 0.75))
 
 
-@st.composite
+@composite
 def _over_thresholds(draw: st.DrawFn, fewest: int = 2) -> Sketch:
     """Draw differences above their thresholds, with a bundle that every limit lets move.
 
