@@ -12,6 +12,7 @@ import resource
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -54,8 +55,10 @@ def _cpu_now() -> tuple[float, float]:
     import psutil
 
     ended = _seconds(resource.getrusage(resource.RUSAGE_CHILDREN))
-    times = (one.cpu_times() for one in psutil.Process().children(recursive=True))
-    running = sum(sum(one[:4]) for one in times)
+    running = 0.0
+    for one in psutil.Process().children(recursive=True):
+        with suppress(psutil.NoSuchProcess):
+            running += sum(one.cpu_times()[:4])
     return _seconds(resource.getrusage(resource.RUSAGE_SELF)), ended + running
 
 
