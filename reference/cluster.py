@@ -86,16 +86,10 @@ class Stats:
     @classmethod
     def read(cls, data: Json) -> Stats:
         """Parse a bundle's statistics."""
-        topics, producers, consumers = (
-            _parse_count(data, name) for name in ("topics", "producerCount", "consumerCount")
+        get = data.get
+        return cls(
+            Rates.read(data), get("topics", 0), get("producerCount", 0), get("consumerCount", 0)
         )
-        return cls(Rates.read(data), topics, producers, consumers)
-
-
-def _parse_count(data: Json, name: str) -> int:
-    """Parse a count; 0 if it is absent."""
-    count: int = data.get(name, 0)
-    return count
 
 
 @dataclass(frozen=True)
@@ -114,7 +108,7 @@ class Broker:
         """Parse a broker's load report; an absent resource is unused."""
         return cls(
             name,
-            {resource: percent_of(data.get(resource)) for resource in RESOURCES},
+            {one: percent_of(data[one]) if one in data else ZERO for one in RESOURCES},
             Rates.read(data),
             tuple(data.get("bundles", ())),
             {bundle: Stats.read(stats) for bundle, stats in data.get("lastStats", {}).items()},

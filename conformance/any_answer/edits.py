@@ -8,7 +8,7 @@ result may be invalid; the caller checks that. The rules decide which answers ar
 from __future__ import annotations
 
 import marshal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 from typing import Any
@@ -114,27 +114,32 @@ def fits(trial: Trial, size: int) -> bool:
 
 def _edit(case: Json, random: Random) -> None:
     """Edit a value of the case in place."""
-    places = list(_places(case))
+    places: dict[str, list[_Place]] = {}
+    _add_places(places, case, "")
     if not places:
         return
-    known = random.choice(sorted({place.field for place in places}))
-    place = random.choice([one for one in places if one.field == known])
+    known = random.choice(sorted(places))
+    place = random.choice(places[known])
     kind, value = type(place.value), place.value
-    same = [one.value for one in places if one.field == known and one.value != value]
+    same = [one.value for one in places[known] if one.value != value]
     _functions_to_edit(value)(place, [one for one in same if type(one) is kind], random)
 
 
-def _places(value: Any, field: str = "") -> Iterator[_Place]:
-    """Yield the place of each value inside `value`. Outer values come before their inner values."""
+def _add_places(places: dict[str, list[_Place]], value: Any, field: str) -> None:
+    """Add the place of each value inside `value` to those of its field, outer values first."""
     if isinstance(value, dict):
-        for name in value:
-            known = f"{field} entry" if field in MAPS else name
-            yield _Place(value, name, known)
-            yield from _places(value[name], known)
+        entry = f"{field} entry" if field in MAPS else ""
+        for name, inner in value.items():
+            known = entry or name
+            places.setdefault(known, []).append(_Place(value, name, known))
+            if isinstance(inner, dict | list):
+                _add_places(places, inner, known)
     elif isinstance(value, list):
-        for index in range(len(value)):
-            yield _Place(value, index, f"{field} entry")
-            yield from _places(value[index], f"{field} entry")
+        known = f"{field} entry"
+        for index, inner in enumerate(value):
+            places.setdefault(known, []).append(_Place(value, index, known))
+            if isinstance(inner, dict | list):
+                _add_places(places, inner, known)
 
 
 def _functions_to_edit(value: Any) -> Callable[[_Place, list[Any], Random], None]:
