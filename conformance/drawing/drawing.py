@@ -332,6 +332,8 @@ def _draw_into(
         for value in values:
             collected.add(value)
 
+    # Without this, Hypothesis would parse the source of `collect` for a key of its database.
+    collect._hypothesis_internal_database_key = None  # type: ignore[attr-defined]
     token = SOURCE.set(source)
     try:
         collect()
