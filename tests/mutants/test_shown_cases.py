@@ -25,9 +25,10 @@ SET = {
     "the long term for the short": "shed-window=short-term",
     "overloaded at the threshold": "overload-trigger=exceeds",
     "not overloaded at the threshold": "overload-trigger=reaches",
+    "partitions by their topic": "partitions=hashed",
 }
-"""Defects that follow another alternative of a reading, each with the alternative that a run has to
-set to find it.
+"""Defects that, judged by their rule alone, look like another alternative of a reading, each with
+the alternative that a run has to set to find it.
 """
 
 

@@ -1,10 +1,15 @@
 """Placement by message rates: cases at which no strategy aims."""
 
+from fractions import Fraction
+
+import pytest
 from pulsar_conformance import specs
 from pulsar_conformance.conformance.cases.legality import trial_flaw
 from pulsar_conformance.conformance.common.trial import Trial
 from pulsar_conformance.conformance.drawing.loads import as_average
 from pulsar_conformance.conformance.engine.evaluate import RuleEvaluator
+from pulsar_conformance.conformance.placement.quantities import allowed_candidates
+from pulsar_conformance.conformance.placement.view import ComparedBroker, ComparedBrokers
 from pulsar_conformance.reference import Readings
 
 PROFILE = "documented-3.0"
@@ -62,3 +67,15 @@ def test_a_choice_that_only_a_default_of_80_explains_is_found():
     rates = {"first": 2.081e6, "second": 1e6, "third": 0.2593e6}
     words = verdicts("PLACE-10", {"first": 0, "second": 40, "third": 70}, rates)
     assert words == {"first": "violated", "second": "violated", "third": "allowed"}
+
+
+@pytest.mark.parametrize("score", ["plain", "weighted", "weighted-with-bundle"])
+def test_a_rate_that_rounding_could_make_the_least_is_allowed(score):
+    rates = {"least": 1_000_000, "almost": 1_000_010, "more": 1_000_100}
+    compared = ComparedBrokers(
+        tuple(ComparedBroker(name, Fraction(40), Fraction(rate)) for name, rate in rates.items()),
+        Fraction(85),
+        Fraction(0),
+        Readings.of(PROFILE, {"placement-score": score}),
+    )
+    assert allowed_candidates(compared) == {"least", "almost"}
