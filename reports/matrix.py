@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from string import ascii_lowercase
 
+from pulsar_conformance.reports.runs.requirements import frozen_requirements
 from pulsar_conformance.reports.site.results import version_numbers
 from pulsar_conformance.specs import load
 from pulsar_conformance.specs.lines import read_sheet
@@ -41,6 +42,11 @@ another.
 `python -m pulsar_conformance.reports.matrix` writes this page, and a test fails when it is stale.
 
 """
+
+REPORTS_TEXT = """A report names the version of the requirement set by which it judges, and stays
+valid for it. If a newer set is named here, the rules have changed since: `specs/requirements` has
+the changes of each version, and the command judges by the newest."""
+"""Text above the table of reports."""
 
 
 def verdicts_by_release() -> dict[str, dict[str, str]]:
@@ -85,8 +91,30 @@ def _shared_reasons(reasons: Mapping[str, Mapping[str, str]]) -> dict[str, list[
 
 
 def release_matrix() -> str:
-    """Return the page: a table of broken rules, and a list of rules that no release breaks."""
-    return INTRODUCTION + "".join(f"{line}\n" for line in _lines(verdicts_by_release()))
+    """Return the page: a table of broken rules, a list of the rules that no release breaks, and a
+    table of the reports.
+    """
+    lines = (*_lines(verdicts_by_release()), *report_lines(PUBLISHED))
+    return INTRODUCTION + "".join(f"{line}\n" for line in lines)
+
+
+def report_lines(folder: Path) -> Iterator[str]:
+    """Yield a section that says by which requirement set each report of a folder judges, whether
+    that is the newest set of its profile, and how the report is recreated.
+    """
+    yield from ("", "## The reports", "", REPORTS_TEXT, "")
+    yield "| report | judged by | the newest set | recreated by |"
+    yield "| --- | --- | --- | --- |"
+    files = (*folder.glob("*.json"), *folder.glob("others/*.json"))
+    for file in sorted(files, key=lambda one: (len(one.parts), one.name)):
+        name = file.relative_to(folder).as_posix()
+        report = json.loads(file.read_text("utf-8"))
+        profile, version = (report["requirements"][one] for one in ("profile", "version"))
+        newest = max(one.version or 0 for one in frozen_requirements(profile))
+        about = "the same" if version == newest else f"{profile}-{newest}"
+        chosen = report["implementation"]["adapter"].removeprefix("pulsar:")
+        command = f"`nox -s publish -- {chosen}`"
+        yield f"| [{name}]({name}) | {profile}-{version} | {about} | {command} |"
 
 
 def _lines(verdicts: Mapping[str, Mapping[str, str]]) -> Iterator[str]:

@@ -351,6 +351,21 @@ def test_the_page_of_broken_rules_is_up_to_date():
     assert matrix.release_matrix() == matrix.PAGE.read_text("utf-8")
 
 
+def test_the_page_names_the_requirement_set_of_each_report(tmp_path):
+    def write(version):
+        report = {
+            "requirements": {"profile": "documented-3.0", "version": version},
+            "implementation": {"adapter": "cluster:3.0.7"},
+        }
+        (tmp_path / "one.json").write_text(json.dumps(report), "utf-8")
+        return list(matrix.report_lines(tmp_path))[-1]
+
+    newest = requirements.frozen_requirements("documented-3.0")[-1].version
+    again = "`nox -s publish -- cluster:3.0.7` |"
+    assert write(7).endswith(f"| documented-3.0-7 | documented-3.0-{newest} | {again}")
+    assert write(newest).endswith(f"| documented-3.0-{newest} | the same | {again}")
+
+
 def test_the_page_counts_what_the_readme_says():
     cells = [
         [cell.strip() for cell in line.split("|")[2:-1]]
