@@ -94,11 +94,11 @@ def release_matrix() -> str:
     """Return the page: a table of broken rules, a list of the rules that no release breaks, and a
     table of the reports.
     """
-    lines = (*_lines(verdicts_by_release()), *report_lines(PUBLISHED))
+    lines = (*_lines(verdicts_by_release()), *published_report_lines(PUBLISHED))
     return INTRODUCTION + "".join(f"{line}\n" for line in lines)
 
 
-def report_lines(folder: Path) -> Iterator[str]:
+def published_report_lines(folder: Path) -> Iterator[str]:
     """Yield a section that says by which requirement set each report of a folder judges, whether
     that is the newest set of its profile, and how the report is recreated.
     """

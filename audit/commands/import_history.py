@@ -6,6 +6,7 @@ import argparse
 from datetime import UTC, datetime
 from itertools import groupby
 from pathlib import Path
+from shlex import quote
 
 from pulsar_conformance.adapters.arguments import add_dynamic, released_version
 from pulsar_conformance.specs.errors import UserError, print_note
@@ -98,6 +99,8 @@ def run(args: argparse.Namespace) -> int:
     for at, same in groupby(records, key=lambda one: one[0]):
         recording.write(at, [entry for _, entry in same])
     print(f"{folder}: {counted(recording.lines, 'line')}")
+    command = f"pulsar-conformance audit --input {quote(str(folder))} --output reports/out/audit"
+    print(f"next: {command}")
     return 0
 
 

@@ -64,6 +64,16 @@ def in_order(records):
 EXPECTED = in_order(of_kind(own_records(), "load_report"))
 
 
+def test_an_import_names_the_command_that_audits_it(tmp_path, capsys):
+    its = [one for one in example_records() if json.loads(one)["cluster"] == "eu-1"]
+    (tmp_path / "records.jsonl").write_text("\n".join(its), "utf-8")
+    out = tmp_path / "a history"
+    assert main(["import", str(tmp_path / "records.jsonl"), "--output", str(out)]) == 0
+    [count, then] = capsys.readouterr().out.splitlines()
+    assert count == f"{out}: 12 lines"
+    assert then == (f"next: pulsar-conformance audit --input '{out}' --output reports/out/audit")
+
+
 @pytest.mark.parametrize("cluster", ["eu-1", "eu-2"])
 def test_the_examples_of_the_guide_are_imported(imported, tmp_path, cluster):
     its = [one for one in example_records() if json.loads(one)["cluster"] == cluster]
