@@ -220,13 +220,13 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
     """Distribute whole runs over the workers, not single rules."""
     from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]  # it has none
 
-    class ByRun(LoadScopeScheduling):  # type: ignore[misc]
+    class WholeRunScheduling(LoadScopeScheduling):  # type: ignore[misc]
         """Assigns all rules of a run to one worker, because they share cases."""
 
         def _split_scope(self, nodeid: str) -> str:
             return nodeid.rpartition("[")[2]
 
-    return ByRun(config, log)
+    return WholeRunScheduling(config, log)
 
 
 @pytest.hookimpl(hookwrapper=True, tryfirst=True)

@@ -23,6 +23,7 @@ HOOKS = {
 
 ANSWERS = {
     "anti_affinity": "place.anti_affinity",
+    "apply_changes": "channel.apply",
     "assign_bundle": "place.broker",
     "broker": "average.broker or place.broker",
     "bundle": "average.bundle",

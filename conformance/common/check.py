@@ -101,11 +101,11 @@ class Expect:
         The message prints both numbers with enough decimal places to distinguish them.
         """
         if answered < bound * (1 - SHARE):
-            given, least = told_apart(answered, bound, shown)
+            given, least = format_distinct(answered, bound, shown)
             self.that(False, f"{of} at least {least}", given)
 
 
-def told_apart(
+def format_distinct(
     first: Fraction, second: Fraction, shown: Callable[[Fraction, int], str]
 ) -> tuple[str, str]:
     """Format two numbers with as many decimal places as it takes to distinguish them."""

@@ -68,10 +68,10 @@ class PresupposedCheck:
     answers: Sequence[Json] | None = None
 
 
-def presupposed_checks(applied: AppliedRule, fault: Fault) -> Iterator[PresupposedCheck]:
+def presupposed_checks(applied_rule: AppliedRule, fault: Fault) -> Iterator[PresupposedCheck]:
     """Yield trials that test the presupposed rules of a fault's rule, rule by rule."""
-    judged = applied.judged
-    for name in applied.rule.presupposes:
+    judged = applied_rule.judged
+    for name in applied_rule.rule.presupposes:
         rule = specs.load().rules[name]
         if judged.inapplicable(rule) is not None:
             continue
@@ -85,15 +85,15 @@ def presupposed_checks(applied: AppliedRule, fault: Fault) -> Iterator[Presuppos
                         yield PresupposedCheck(rule, Trial((one,)))
 
 
-def attribute_faults(applied: AppliedRule, faults: Sequence[Fault]) -> list[AttributedFault]:
+def attribute_faults(applied_rule: AppliedRule, faults: Sequence[Fault]) -> list[AttributedFault]:
     """Return each fault with the rule against which it counts. Errors: `AdapterError`."""
-    if not applied.rule.presupposes or not faults:
+    if not applied_rule.rule.presupposes or not faults:
         return [AttributedFault(fault) for fault in faults]
-    suspected = [list(presupposed_checks(applied, fault)) for fault in faults]
+    suspected = [list(presupposed_checks(applied_rule, fault)) for fault in faults]
     unasked = [one for checks in suspected for one in checks if one.answers is None]
-    answers = iter(applied.judged.implementation.answers([one.trial for one in unasked]))
+    answers = iter(applied_rule.judged.implementation.answers([one.trial for one in unasked]))
     return [
-        _attribute_fault(applied, fault, [_with_answers(one, answers) for one in checks])
+        _attribute_fault(applied_rule, fault, [_with_answers(one, answers) for one in checks])
         for fault, checks in zip(faults, suspected, strict=True)
     ]
 
@@ -103,28 +103,28 @@ def _with_answers(check: PresupposedCheck, answers: Iterator[list[Json]]) -> Pre
 
 
 def _attribute_fault(
-    applied: AppliedRule, fault: Fault, checks: Sequence[PresupposedCheck]
+    applied_rule: AppliedRule, fault: Fault, checks: Sequence[PresupposedCheck]
 ) -> AttributedFault:
     for one in checks:
         answers = one.answers or []
-        outcome = AppliedRule(one.rule, applied.judged).outcome(one.trial, answers)
+        outcome = AppliedRule(one.rule, applied_rule.judged).outcome(one.trial, answers)
         # A missing answer is not the cause of a wrong answer, nor the other way round.
         if outcome.violated and outcome.unanswered is fault.outcome.unanswered:
             return AttributedFault(fault, one.rule.id, Fault(one.trial, answers, outcome))
     return AttributedFault(fault)
 
 
-def own_faults(applied: AppliedRule, trials: Sequence[Trial]) -> list[Fault | None]:
+def own_faults(applied_rule: AppliedRule, trials: Sequence[Trial]) -> list[Fault | None]:
     """Ask trials; return for each trial the fault that counts against the rule itself, or None.
 
     The result is also None for a trial that violates a presupposed rule. Errors: `AdapterError`.
     """
-    answered = applied.judged.implementation.answers(trials)
-    outcomes = [applied.outcome(*one) for one in zip(trials, answered, strict=True)]
+    answered = applied_rule.judged.implementation.answers(trials)
+    outcomes = [applied_rule.outcome(*one) for one in zip(trials, answered, strict=True)]
     broken = [place for place, outcome in enumerate(outcomes) if outcome.violated]
     faults = [Fault(trials[place], answered[place], outcomes[place]) for place in broken]
     found: list[Fault | None] = [None] * len(trials)
-    for place, one in zip(broken, attribute_faults(applied, faults), strict=True):
+    for place, one in zip(broken, attribute_faults(applied_rule, faults), strict=True):
         found[place] = one.fault if one.rule is None else None
     return found
 

@@ -110,21 +110,21 @@ class Confirmer:
         return ConfirmedFindings(findings, flaky=tuple(findings.own), example=example)
 
     def with_smallest_case(
-        self, applied: AppliedRule, fault: Fault, deviation: Deviation | None = None
+        self, applied_rule: AppliedRule, fault: Fault, deviation: Deviation | None = None
     ) -> ShownFault:
         """Return a confirmed fault, with the smallest case found for it. Errors: `AdapterError`.
 
         The case is not reduced if it is being replayed, if it fails only sometimes, or if cases
         take seconds and the list of known deviations already names a saved case.
         """
-        known = deviation is not None and bool(deviation.cases) and applied.costly
+        known = deviation is not None and bool(deviation.cases) and applied_rule.costly
         if self._plan.replay is not None or known or fault.recurrence:
             small = fault
         else:
-            small = self._reduced_fault(applied, fault)
+            small = self._reduced_fault(applied_rule, fault)
         alone = None
         if small.trial.before:
-            implementation = applied.judged.implementation
+            implementation = applied_rule.judged.implementation
             [*_, alone] = implementation.answers_after_restart(small.trial.alone)
         return ShownFault(small, alone)
 
@@ -143,79 +143,79 @@ class Confirmer:
                     return one.of_another_version()
         return None
 
-    def _fault_of(self, deviation: Deviation, applied: AppliedRule) -> Fault | None:
+    def _fault_of(self, deviation: Deviation, applied_rule: AppliedRule) -> Fault | None:
         """Return a fault shown by a saved case of a known deviation; None if no case fails.
 
         Always None in a replay, because one case cannot prove that a deviation is gone.
         """
-        implementation = applied.judged.implementation
+        implementation = applied_rule.judged.implementation
         if self._plan.replay is not None or implementation.hello.own is not None:
             return None
-        return next((fault for _, fault in self._faults_of(deviation, applied)), None)
+        return next((fault for _, fault in self._faults_of(deviation, applied_rule)), None)
 
     def _faults_of(
-        self, deviation: Deviation, applied: AppliedRule
+        self, deviation: Deviation, applied_rule: AppliedRule
     ) -> Iterator[tuple[Path, Fault]]:
         """Yield each saved case of a known deviation that violates its rule, with the fault."""
         for file in deviation.cases:
             try:
-                trial = saved.load_saved(file, applied.judged.evaluator.defaults).trial
-                [fault] = own_faults(applied, [trial])
+                trial = saved.load_saved(file, applied_rule.judged.evaluator.defaults).trial
+                [fault] = own_faults(applied_rule, [trial])
             except (saved.BadCase, AdapterError):
                 continue
             if fault is not None:
                 yield file, fault
 
-    def _reduced_fault(self, applied: AppliedRule, fault: Fault) -> Fault:
+    def _reduced_fault(self, applied_rule: AppliedRule, fault: Fault) -> Fault:
         """Return a fault of the same kind with the smallest trial or question sequence found."""
 
         from pulsar_conformance.conformance.engine.reduce import smallest_case, smallest_unanswered
 
         def report(candidates: int) -> None:
-            name = applied.judged.implementation.name
-            self._notify(CaseReduced(name, applied.rule.id, candidates))
+            name = applied_rule.judged.implementation.name
+            self._notify(CaseReduced(name, applied_rule.rule.id, candidates))
 
         if fault.outcome.unanswered:
-            return smallest_unanswered(applied, fault, report)
-        small = smallest_case(applied, fault.trial, report)
-        known = applied.costly and small == fault.trial
-        [found] = [fault] if known else own_faults(applied, [small])
+            return smallest_unanswered(applied_rule, fault, report)
+        small = smallest_case(applied_rule, fault.trial, report)
+        known = applied_rule.costly and small == fault.trial
+        [found] = [fault] if known else own_faults(applied_rule, [small])
         for trial in [small, fault.trial] if small != fault.trial else [small]:
-            alone = self._result_when_alone(applied, trial)
+            alone = self._result_when_alone(applied_rule, trial)
             if alone is None:
                 break
             if alone.outcome.violated:
                 return alone
         else:
-            return self._shortest_sequence(applied, fault, report) or _with_remark(
+            return self._shortest_sequence(applied_rule, fault, report) or _with_remark(
                 fault, "asked alone, the case gets an allowed answer"
             )
-        if found is None and applied.costly:
+        if found is None and applied_rule.costly:
             return fault
         return found or _with_remark(fault, "asked again, the case got an allowed answer")
 
-    def _result_when_alone(self, applied: AppliedRule, trial: Trial) -> Fault | None:
+    def _result_when_alone(self, applied_rule: AppliedRule, trial: Trial) -> Fault | None:
         """Ask a trial alone after a restart; return the answers as a fault, even if they are
         allowed.
 
         None if restarts are slow or used up, or if answers are known to be random. Errors:
         `AdapterError`.
         """
-        slow = applied.costly or not applied.judged.implementation.restarts_cleanly
+        slow = applied_rule.costly or not applied_rule.judged.implementation.restarts_cleanly
         if slow or not self._restarts_left or self._random >= MAX_RANDOM:
             return None
         self._restarts_left -= 1
-        return _ask_after_restart(applied, trial)
+        return _ask_after_restart(applied_rule, trial)
 
     def _shortest_sequence(
-        self, applied: AppliedRule, fault: Fault, report: Callable[[int], None]
+        self, applied_rule: AppliedRule, fault: Fault, report: Callable[[int], None]
     ) -> Fault | None:
         """Return the fault with the shortest sequence of questions that reproduces it, or None.
 
         If neither the last few earlier questions nor all of them reproduce the fault, the answer is
         assumed to be random. Errors: `AdapterError`.
         """
-        before = applied.judged.implementation.questions_before(fault.trial)
+        before = applied_rule.judged.implementation.questions_before(fault.trial)
         if not before or self._sequences >= MAX_SEQUENCES:
             return None
         self._sequences += 1
@@ -225,24 +225,24 @@ class Confirmer:
                 return False
             self._restarts_left -= 1
             report(len(trial.before) + len(trial.questions))
-            if not applied.judged.evaluator.legal(trial):
+            if not applied_rule.judged.evaluator.legal(trial):
                 return False
             try:
-                return _ask_after_restart(applied, trial).outcome.violated
+                return _ask_after_restart(applied_rule, trial).outcome.violated
             except AdapterError:
                 return False
 
         trial = _SequenceSearch(fails, fault.trial).shortest(before)
-        found = None if trial is None else _ask_after_restart(applied, trial)
+        found = None if trial is None else _ask_after_restart(applied_rule, trial)
         if found is None or not found.outcome.violated:
             self._random += 1
             return None
         return found
 
 
-def _ask_after_restart(applied: AppliedRule, trial: Trial) -> Fault:
-    answers = applied.judged.implementation.answers_after_restart(trial)
-    return Fault(trial, answers, applied.outcome(trial, answers))
+def _ask_after_restart(applied_rule: AppliedRule, trial: Trial) -> Fault:
+    answers = applied_rule.judged.implementation.answers_after_restart(trial)
+    return Fault(trial, answers, applied_rule.outcome(trial, answers))
 
 
 def _with_remark(fault: Fault, remark: str) -> Fault:
@@ -252,19 +252,21 @@ def _with_remark(fault: Fault, remark: str) -> Fault:
     return replace(fault, outcome=replace(outcome, answered=answered))
 
 
-def recurring_fault(applied: AppliedRule, faults: Sequence[Fault]) -> Fault | None:
+def recurring_fault(applied_rule: AppliedRule, faults: Sequence[Fault]) -> Fault | None:
     """Return the fault to report, or None if no fault recurs.
 
     This is the first fault that violates the rule under all open readings or, if there is none,
     the first fault. If cases take seconds, it is the smallest fault that recurs.
     """
-    if not applied.costly:
-        return next(filter(applied.is_certain, faults[:MAX_UNCERTAIN]), faults[0])
+    if not applied_rule.costly:
+        return next(filter(applied_rule.is_certain, faults[:MAX_UNCERTAIN]), faults[0])
     smallest = sorted(faults, key=lambda fault: len(canonical(fault.trial.as_json())))[:MAX_FAULTS]
-    return next(filter(None, (_confirm_recurrence(applied, fault) for fault in smallest)), None)
+    return next(
+        filter(None, (_confirm_recurrence(applied_rule, fault) for fault in smallest)), None
+    )
 
 
-def _confirm_recurrence(applied: AppliedRule, fault: Fault) -> Fault | None:
+def _confirm_recurrence(applied_rule: AppliedRule, fault: Fault) -> Fault | None:
     """Ask about a fault again, and return the fault; None if it does not recur.
 
     The fault gets a note if it recurs only sometimes.
@@ -272,24 +274,26 @@ def _confirm_recurrence(applied: AppliedRule, fault: Fault) -> Fault | None:
     most = RECURRENCES if REPLAY.id in fault.trial.operations else MAX_REPEATS
     recurred = asked = 0
     while recurred < RECURRENCES and asked - recurred <= most - RECURRENCES:
-        [found] = own_faults(applied, [fault.trial])
+        [found] = own_faults(applied_rule, [fault.trial])
         recurred, asked = recurred + (found is not None), asked + 1
     if recurred < RECURRENCES:
         return None
     return fault if recurred == asked else replace(fault, recurrence=f"{recurred} of {asked} times")
 
 
-def wrong_example(applied: AppliedRule, answered: Sequence[AnsweredTrial]) -> AnsweredTrial | None:
+def wrong_example(
+    applied_rule: AppliedRule, answered: Sequence[AnsweredTrial]
+) -> AnsweredTrial | None:
     """Return the first worked example whose answer differs from the answer worked out by hand.
 
     An example counts against the first rule that it names. It is ignored if a check rejects the
     answer, because the check's message says more than that two answers differ. Errors:
     `AdapterError`.
     """
-    judged = applied.judged
+    judged = applied_rule.judged
     for one, answers in answered:
         example = one.example
-        if example is None or example.rules[0] != applied.rule.id:
+        if example is None or example.rules[0] != applied_rule.rule.id:
             continue
         if any("unsupported" in answer for answer in answers):
             continue
@@ -298,7 +302,7 @@ def wrong_example(applied: AppliedRule, answered: Sequence[AnsweredTrial]) -> An
         if _release_differs(example, judged, one.trial):
             continue
         right = example.required_answers is None or example_allows(example, answers)
-        if not right and not _is_rejected(applied, one.trial, answers):
+        if not right and not _is_rejected(applied_rule, one.trial, answers):
             return one, answers
     return None
 
@@ -316,9 +320,9 @@ def _release_differs(example: fixtures.Example, judged: JudgedImplementation, tr
     return right is not None and not example_allows(example, right)
 
 
-def _is_rejected(applied: AppliedRule, trial: Trial, answers: Sequence[Json]) -> bool:
+def _is_rejected(applied_rule: AppliedRule, trial: Trial, answers: Sequence[Json]) -> bool:
     """True if a check rejects the answers, or a presupposed rule is violated."""
-    judged = applied.judged
+    judged = applied_rule.judged
     every = specs.load().rules_of(judged.resolved.profile)
     chosen = [one for one in every if one.id in checks() and judged.resolved.applies(one)]
     apart = [
@@ -327,7 +331,7 @@ def _is_rejected(applied: AppliedRule, trial: Trial, answers: Sequence[Json]) ->
     judge = judged.evaluator.judge
     if any(judge(one.id, *part).violated for part in ((trial, answers), *apart) for one in chosen):
         return True
-    [blame] = attribute_faults(applied, [Fault(trial, answers, ALLOWED)])
+    [blame] = attribute_faults(applied_rule, [Fault(trial, answers, ALLOWED)])
     return blame.rule is not None
 
 

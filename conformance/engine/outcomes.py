@@ -197,12 +197,14 @@ def _consistent_choices(
     return found[:MAX_CONSISTENT]
 
 
-def _is_supported(applied: AppliedRule, choices: Choices, faulty: Sequence[AnsweredTrial]) -> bool:
+def _is_supported(
+    applied_rule: AppliedRule, choices: Choices, faulty: Sequence[AnsweredTrial]
+) -> bool:
     """True if at least one faulty trial of a rule violates no rule under these choices.
 
     An answer that is wrong under every reading supports no choice.
     """
-    other = AppliedRule(applied.rule, applied.judged.choosing(choices))
+    other = AppliedRule(applied_rule.rule, applied_rule.judged.choosing(choices))
     chosen = other.judged.evaluator.readings.choices
     domains = {name: [value] for name, value in chosen.items()}
     return any(
@@ -221,11 +223,11 @@ def _likely_choices(names: Sequence[str], judged: JudgedImplementation) -> Itera
 
 
 def _is_consistent(
-    applied: AppliedRule, choices: Choices, answered: Sequence[AnsweredTrial]
+    applied_rule: AppliedRule, choices: Choices, answered: Sequence[AnsweredTrial]
 ) -> bool:
     """True if no answer violates a rule under these choices of open readings."""
-    other = AppliedRule(applied.rule, applied.judged.choosing(choices))
-    applies = other.judged.resolved.applies(applied.rule)
+    other = AppliedRule(applied_rule.rule, applied_rule.judged.choosing(choices))
+    applies = other.judged.resolved.applies(applied_rule.rule)
     return not applies or not any(other.outcome_of(*one).violated for one in answered)
 
 

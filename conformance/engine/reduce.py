@@ -100,40 +100,40 @@ def _ignore_count(_candidates: int) -> None:
     """Ignore the number of candidates."""
 
 
-def smallest_case(applied: AppliedRule, trial: Trial, report: Report = _ignore_count) -> Trial:
+def smallest_case(applied_rule: AppliedRule, trial: Trial, report: Report = _ignore_count) -> Trial:
     """Return the smallest valid trial found on which the implementation violates the same rule.
 
     The result is the original trial if it does not fail again, or if the implementation stops
     working during the reduction. If cases take seconds, the trial is known to fail and is not asked
     again.
     """
-    judged, shows_why = applied.judged, applied.model_shows_why(trial)
+    judged, shows_why = applied_rule.judged, applied_rule.model_shows_why(trial)
     certain: bool | None = None
 
     def is_as_convincing(fault: Fault | None) -> bool:
         """True if a fault is at least as certain and as well explained as the original one."""
         nonlocal certain
-        if fault is None or (shows_why and not applied.model_shows_why(fault.trial)):
+        if fault is None or (shows_why and not applied_rule.model_shows_why(fault.trial)):
             return False
-        certain = applied.is_certain(fault) if certain is None else certain
-        return not certain or applied.is_certain(fault)
+        certain = applied_rule.is_certain(fault) if certain is None else certain
+        return not certain or applied_rule.is_certain(fault)
 
     def failing(candidates: Sequence[Trial]) -> list[bool]:
         legal = list(map(judged.evaluator.legal, candidates))
         report(sum(legal))
-        faults = iter(own_faults(applied, list(compress(candidates, legal))))
+        faults = iter(own_faults(applied_rule, list(compress(candidates, legal))))
         return [is_as_convincing(next(faults)) if one else False for one in legal]
 
-    one_by_one = applied.costly or judged.implementation.hello.batch == 1
+    one_by_one = applied_rule.costly or judged.implementation.hello.batch == 1
     asked = one_at_a_time(failing, MAX_COSTLY_CANDIDATES) if one_by_one else failing
     try:
-        recurs = applied.costly or all(failing([trial]))
+        recurs = applied_rule.costly or all(failing([trial]))
         return reduce(trial, with_candidate_limit(asked, MAX_CANDIDATES)) if recurs else trial
     except AdapterError:
         return trial
 
 
-def smallest_unanswered(applied: AppliedRule, fault: Fault, report: Report) -> Fault:
+def smallest_unanswered(applied_rule: AppliedRule, fault: Fault, report: Report) -> Fault:
     """Return the smallest case found that also gets no answer, with its outcome.
 
     Only cases to which some rule applies are tried, so that the case still fails if it is replayed
@@ -143,11 +143,11 @@ def smallest_unanswered(applied: AppliedRule, fault: Fault, report: Report) -> F
     answer, *others = fault.answers
     if others:
         return fault
-    judged = applied.judged
+    judged = applied_rule.judged
     costly = fault.trial.operation in judged.implementation.hello.costly
     isolated = max(MAX_MESSAGES - answer.get(CRASHED_ON_CASE, 0), REDUCING_MESSAGES)
     search = _UnansweredSearch(judged, (COSTLY_MESSAGES if costly else isolated) - 1, report)
-    if applied.rule.id != ANSWERING and judged.may_apply_to_trial(fault.trial):
+    if applied_rule.rule.id != ANSWERING and judged.may_apply_to_trial(fault.trial):
         search.may_be_asked = judged.may_apply_to_trial
     small = reduce(fault.trial, search)
     reason = search.outcomes.get(small.fingerprint, fault.outcome.answered)

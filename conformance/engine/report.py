@@ -123,15 +123,15 @@ def verdict_if_unreached(verdict: Verdict, findings: Findings) -> Verdict:
     return replace(verdict, verdict="unexercised", why=why)
 
 
-def _error_if_never_answered(applied: AppliedRule, verdict: Verdict) -> Verdict:
+def _error_if_never_answered(applied_rule: AppliedRule, verdict: Verdict) -> Verdict:
     """Return the verdict, or an error verdict if every case of an offered operation is declined.
 
     Otherwise an implementation could pass by declining everything as unsupported.
     """
     if verdict.verdict != "not_applicable":
         return verdict
-    implementation = applied.judged.implementation
-    declined = next(filter(implementation.always_declines, applied.rule.operations), None)
+    implementation = applied_rule.judged.implementation
+    declined = next(filter(implementation.always_declines, applied_rule.rule.operations), None)
     if declined is None:
         return verdict
     problem = f"it offers {declined}, but answers no case of it: unsupported, {verdict.why}"
@@ -159,12 +159,12 @@ KNOWN = ("documented", "declared")
 SCRIPT = "pulsar-conformance"
 
 
-def failure_of(applied: AppliedRule, shown: ShownFault, plan: Plan) -> Failure:
+def failure_of(applied_rule: AppliedRule, shown: ShownFault, plan: Plan) -> Failure:
     """Save the case of a confirmed fault, and return the description of the failure."""
-    judged, fault = applied.judged, shown.fault
-    consulted, how = _documented_consulted(applied, fault), judged.resolved.how
+    judged, fault = applied_rule.judged, shown.fault
+    consulted, how = _documented_consulted(applied_rule, fault), judged.resolved.how
     profile, readings = judged.resolved.profile, judged.evaluator.readings.choices
-    passes_under = tuple(_alternatives_that_pass(applied, fault))
+    passes_under = tuple(_alternatives_that_pass(applied_rule, fault))
     excluded = [one for one in passes_under if judged.resolved.excludes(*one.split("="))]
     adapter, file = judged.implementation.adapter, plan.replay_file
     if plan.replay is None:
@@ -179,10 +179,10 @@ def failure_of(applied: AppliedRule, shown: ShownFault, plan: Plan) -> Failure:
         for name, value in consulted.items()
         if how[name] in NOT_CERTAIN or (how[name] == "found" and name in decisive)
     }
-    if not _fails_without_pins(applied, fault, pinned):
+    if not _fails_without_pins(applied_rule, fault, pinned):
         found = {name: value for name, value in readings.items() if how.get(name) == "found"}
         alone = {name: value for name, value in found.items() if name in consulted}
-        pinned |= alone if _fails_without_pins(applied, fault, {**pinned, **alone}) else found
+        pinned |= alone if _fails_without_pins(applied_rule, fault, {**pinned, **alone}) else found
     return Failure(
         case_file=file,
         size=fault.trial.size,
@@ -211,35 +211,37 @@ def _answer_lines(shown: ShownFault) -> Iterator[str]:
         yield text
 
 
-def _alternatives_that_pass(applied: AppliedRule, fault: Fault) -> Iterator[str]:
+def _alternatives_that_pass(applied_rule: AppliedRule, fault: Fault) -> Iterator[str]:
     """Yield, as `name=value`, the alternatives, not in force, that would allow the answers."""
-    chosen = _chosen_domains(applied)
-    for name, value in _documented_consulted(applied, fault).items():
+    chosen = _chosen_domains(applied_rule)
+    for name, value in _documented_consulted(applied_rule, fault).items():
         for other in specs.load().readings[name].values:
             domains = {**chosen, name: [other]}
-            if other != value and not applied.breaks_a_rule(fault.trial, fault.answers, domains):
+            if other != value and not applied_rule.breaks_a_rule(
+                fault.trial, fault.answers, domains
+            ):
                 yield f"{name}={other}"
 
 
-def _chosen_domains(applied: AppliedRule) -> dict[str, list[str]]:
+def _chosen_domains(applied_rule: AppliedRule) -> dict[str, list[str]]:
     """Return the alternative in force of each reading, as the only possible one."""
-    return {name: [one] for name, one in applied.judged.evaluator.readings.choices.items()}
+    return {name: [one] for name, one in applied_rule.judged.evaluator.readings.choices.items()}
 
 
-def _fails_without_pins(applied: AppliedRule, fault: Fault, pinned: Choices) -> bool:
+def _fails_without_pins(applied_rule: AppliedRule, fault: Fault, pinned: Choices) -> bool:
     """True if the case fails under all choices of readings neither pinned nor known."""
-    resolved = applied.judged.resolved
-    domains = _chosen_domains(applied)
+    resolved = applied_rule.judged.resolved
+    domains = _chosen_domains(applied_rule)
     for name, values in documented_alternatives(resolved.profile).items():
         if values and name not in pinned and resolved.how.get(name) not in KNOWN:
             domains[name] = list(values)
-    return applied.breaks_a_rule(fault.trial, fault.answers, domains)
+    return applied_rule.breaks_a_rule(fault.trial, fault.answers, domains)
 
 
-def _documented_consulted(applied: AppliedRule, fault: Fault) -> Choices:
+def _documented_consulted(applied_rule: AppliedRule, fault: Fault) -> Choices:
     """Return the documented readings on which a fault depends, with their alternatives."""
-    documented = documented_readings(applied.judged.resolved.profile)
-    consulted = applied.consulted(fault.trial, fault.answers)
+    documented = documented_readings(applied_rule.judged.resolved.profile)
+    consulted = applied_rule.consulted(fault.trial, fault.answers)
     return {name: value for name, value in consulted.items() if name in documented}
 
 
@@ -259,18 +261,18 @@ def model_derivation(judged: JudgedImplementation, trial: Trial) -> list[str]:
     return lines
 
 
-def example_failure(applied: AppliedRule, plan: Plan, example: AnsweredTrial) -> Failure:
+def example_failure(applied_rule: AppliedRule, plan: Plan, example: AnsweredTrial) -> Failure:
     """Return the failure of a worked example that got another answer than the expected one."""
     sourced, answers = example
     assert sourced.example is not None, "the trial of a worked example"
-    worked, judged = sourced.example, applied.judged
+    worked, judged = sourced.example, applied_rule.judged
     return Failure(
         case_file=place_of_example(worked),
         size=f"{EXAMPLE_PREFIX}{worked.id}",
         derivation=(*worked.arithmetic, *model_derivation(judged, sourced.trial)),
         allowed=" or ".join(map(_each_as_json, worked.allowed or ())),
         answered=_each_as_json(answers),
-        again=reproduce_command(judged, plan, "--rules", applied.rule.id),
+        again=reproduce_command(judged, plan, "--rules", applied_rule.rule.id),
     )
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
-from pulsar_conformance.conformance.common.check import SHARE, Expect, near, same, told_apart
+from pulsar_conformance.conformance.common.check import SHARE, Expect, format_distinct, near, same
 from pulsar_conformance.conformance.common.clusters import is_excluded
 from pulsar_conformance.conformance.shedding.view import SheddingCycle, Unloading, usage_of
 from pulsar_conformance.reference.cluster import MEGABYTE, Broker
@@ -266,7 +266,7 @@ def expect_busiest_first(
         most, least = max(kept, key=cycle.traffic), min(given, key=cycle.traffic)
         more, less = cycle.traffic(most), cycle.traffic(least)
         if less < more * (1 - SHARE):
-            one, other = told_apart(more, less, cycle.written)
+            one, other = format_distinct(more, less, cycle.written)
             expect.that(False, f"{most} = {one} before {least} = {other}", answer)
 
 

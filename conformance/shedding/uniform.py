@@ -9,7 +9,7 @@ from random import Random
 from typing import NamedTuple
 
 from hypothesis import strategies as st
-from pulsar_conformance.conformance.common.check import SHARE, Expect, told_apart
+from pulsar_conformance.conformance.common.check import SHARE, Expect, format_distinct
 from pulsar_conformance.conformance.common.trial import Trial
 from pulsar_conformance.conformance.drawing import composite, loads
 from pulsar_conformance.conformance.drawing.loads import SHARES, randoms
@@ -94,7 +94,7 @@ class Ends(NamedTuple):
         """Return text with the limits in both measures, and the traffic actually unloaded."""
         pairs = ((messages, amount.messages, gone.messages), (throughput, amount.size, gone.size))
         (rate, sent), (size, carried) = (
-            told_apart(most, found, written) for written, most, found in pairs
+            format_distinct(most, found, written) for written, most, found in pairs
         )
         between = f"between {self.most.name} and {self.least.name}"
         return f"{limit} {between}, {rate} or {size}; these carry {sent} and {carried}"

@@ -62,7 +62,7 @@ def changed(_context: Context, case: Case) -> Derivation:
     return Derivation({"unload": change.unloaded}, explain)
 
 
-def applied(context: Context, case: Case) -> Derivation:
+def apply_changes(context: Context, case: Case) -> Derivation:
     """Answer `channel.apply`. [CHANNEL]"""
     channel = Channel(case, context.readings["channel-transfer"])
 
@@ -83,5 +83,5 @@ ANSWERS: Mapping[str, Answer] = {
     "report.due": due,
     "report.bundles": top_bundles,
     "policy.changed": changed,
-    "channel.apply": applied,
+    "channel.apply": apply_changes,
 }

@@ -94,7 +94,7 @@ def _answer_of_cycle(cycle: Cycle) -> Derivation:
         return _undocumented_answer(cycle)
     if not cycle.enabled:
         return Derivation({"unload": []}, partial(_idle_steps, cycle))
-    unloads = decided(cycle)
+    unloads = unloads_of_cycle(cycle)
     answer = [{"broker": given.broker, "bundle": bundle} for given in unloads for bundle in given]
     to = {bundle: name for given in unloads for bundle, name in given.to.items()}
     named = [{**one, "to": to[one["bundle"]]} if one["bundle"] in to else one for one in answer]
@@ -169,7 +169,7 @@ def _preface_function(cycle: Cycle) -> Preface:
     return PREFACES.get(cycle.strategy, uniform.average_preface)
 
 
-def decided(cycle: Cycle) -> list[Unloads]:
+def unloads_of_cycle(cycle: Cycle) -> list[Unloads]:
     """Return each broker's unloads under the cycle's strategy, and under rules that hold for every
     strategy.
 

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from pulsar_conformance.reference import splitting
-from pulsar_conformance.reference.answers.shedding import decided
+from pulsar_conformance.reference.answers.shedding import unloads_of_cycle
 from pulsar_conformance.reference.anti_affinity import Spread
 from pulsar_conformance.reference.averages import fields
 from pulsar_conformance.reference.candidates import AUTO_UNLOAD
@@ -157,7 +157,7 @@ def run_shedding_cycle(world: World, result: EventResult) -> None:
     if world.last_cycle == seen:
         return
     usage = {name: member.cpu for name, member in world.brokers.items()}
-    for given in decided(cycle):
+    for given in unloads_of_cycle(cycle):
         result.explanations.append(partial(shedding_steps, given))
         for bundle in given:
             move(world, result, bundle, less_loaded(world, given.broker, usage))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from pulsar_conformance.reference.answers.shedding import decided
+from pulsar_conformance.reference.answers.shedding import unloads_of_cycle
 from pulsar_conformance.reference.averages import fields
 from pulsar_conformance.reference.cluster import Rates
 from pulsar_conformance.reference.in_turn import keep_transfers, older_record
@@ -24,7 +24,7 @@ def run_transfers(world: World, result: EventResult, now: Cycle) -> None:
     cycle = Cycle(case, now.settings, now.readings)
     usage = {name: member.cpu for name, member in world.brokers.items()}
     moved: list[str] = []
-    for given in decided(cycle):
+    for given in unloads_of_cycle(cycle):
         result.explanations.append(partial(destination.shedding_steps, given))
         for bundle in given:
             named = [given.to[bundle]] if bundle in given.to else None
