@@ -20,7 +20,7 @@ from pulsar_conformance.conformance.engine.run import Run
 UNLOADABLE = "import"
 """Error code of an adapter that cannot load the class or module that its name refers to."""
 
-FIRST_ROUNDS = (0, 10)
+FIRST_ROUNDS = (0, 3, 30)
 """Numbers of cases to draw for each rule before as many are drawn as the options say, if the run
 ends at the first broken rule. Saved cases and worked examples are asked in each round.
 """
@@ -82,7 +82,7 @@ class Session:
         """
         if not self._alone or self.plan.replay is not None or self.plan.campaign is not None:
             return None
-        for examples in FIRST_ROUNDS:
+        for examples in filter(self.plan.examples.__gt__, FIRST_ROUNDS):
             for run in self.runs.values():
                 with suppress(AdapterError):  # The verdict on each rule reports the error.
                     early = run.drawing(examples)
