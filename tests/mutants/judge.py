@@ -333,6 +333,20 @@ def prepare(file: str) -> None:
             ENTERED[rule] = _entered_by(partial(record, rule))
 
 
+def publish(results: Sequence[Fate], among: int, seed: int, folder: Path, add: bool) -> None:
+    """Write the page and its data; if `add`, mutants of other samples in the folder are kept."""
+    file = folder / "judge.jsonl"
+    known: list[Fate] = [json.loads(line) for line in file.open("rb")] if add else []
+    tried = {one["id"]: one for one in known}
+    tried |= {one["id"]: {**one, "seed": str(seed)} for one in results}
+    sample = sorted(tried.values(), key=lambda one: one["id"].partition(":")[0])
+    folder.mkdir(parents=True, exist_ok=True)
+    text = page(sample, among, explained_in(FOLDER, EXPLAINED))
+    (folder / "judge.md").write_text(text, "utf-8")
+    lines = "".join(f"{json.dumps(one, ensure_ascii=False)}\n" for one in sample)
+    file.write_text(lines, "utf-8")
+
+
 def main() -> int:
     """Return 0 if at least the share `ENOUGH` of the tried mutants is killed, else 1.
 
@@ -345,6 +359,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=SEED, help="of the sample (%(default)s)")
     parser.add_argument("--workers", type=int, default=2, metavar="N", help="(%(default)s)")
     parser.add_argument("--to", type=Path, default=TO, metavar="DIR", help="(%(default)s)")
+    parser.add_argument("--add", action="store_true", help="keep the mutants that DIR has")
     args = parser.parse_args()
     if args.here:
         try_here(args.here)
@@ -362,10 +377,7 @@ def main() -> int:
     explained = explained_in(FOLDER, EXPLAINED)
     outdated = list(stale(explained, every, (one["id"] for one in results if one["by"])))
     if args.only is None:
-        args.to.mkdir(parents=True, exist_ok=True)
-        (args.to / "judge.md").write_text(page(results, len(every), args.seed, explained), "utf-8")
-        lines = "".join(f"{json.dumps(one, ensure_ascii=False)}\n" for one in results)
-        (args.to / "judge.jsonl").write_text(lines, "utf-8")
+        publish(results, len(every), args.seed, args.to, args.add)
     killed = sum(bool(one["by"]) for one in results)
     print(f"{killed} of {len(results)} mutants of the judge are killed")
     print("\n".join(outdated), end="\n" * bool(outdated))

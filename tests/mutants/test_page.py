@@ -4,7 +4,7 @@ from datetime import date
 
 from pulsar_conformance import fixtures
 
-from mutants import judge_page
+from mutants import judge, judge_page
 from mutants.__main__ import sampled
 from mutants.explained import Explained
 from mutants.page import is_missed, killed_share, page
@@ -54,14 +54,30 @@ def test_the_page_of_the_judge_lists_those_that_live():
         {"id": "shedding/overload.py:a:number:1", "was": "5", "becomes": "6", "by": "it fails"},
         {"id": "shedding/overload.py:b:number:1", "was": "x | y", "becomes": "x", "by": ""},
     ]
-    text = judge_page.page(results, 10, 7, {})
+    results = [{**one, "seed": "7"} for one in results]
+    text = judge_page.page(results, 10, {})
     assert "2 of 10 were tried, drawn by seed 7" in text
     assert "1 are killed,\n50.0%, and 1 live." in text
     assert "| shedding/overload.py | 1 | 1 |" in text
     row = "| `shedding/overload.py:b:number:1` | `x \\| y` → `x` |"
     assert f"{row} **not explained** |" in text
     known = {results[1]["id"]: Explained(results[1]["id"], "x | y", "x", "y implies x", "")}
-    assert f"{row} y implies x |" in judge_page.page(results, 10, 7, known)
+    assert f"{row} y implies x |" in judge_page.page(results, 10, known)
+
+
+def test_a_sample_of_mutants_of_the_judge_can_be_added_to_another(tmp_path):
+    first, again, other = (
+        {"id": f"shedding/overload.py:{name}:number:1", "was": "5", "becomes": "6", "by": by}
+        for name, by in (("a", ""), ("a", "it fails"), ("b", "it fails"))
+    )
+    judge.publish([first], 10, 7, tmp_path, add=False)
+    judge.publish([again, other], 10, 8, tmp_path, add=True)
+    assert "2 of 10 were tried, drawn by seed 8" in (tmp_path / "judge.md").read_text("utf-8")
+    judge.publish([first], 10, 9, tmp_path, add=True)
+    text = (tmp_path / "judge.md").read_text("utf-8")
+    assert "2 of 10 were tried, drawn by seeds 8 and 9: 1 are killed" in text
+    judge.publish([first], 10, 7, tmp_path, add=False)
+    assert "1 of 10 were tried, drawn by seed 7" in (tmp_path / "judge.md").read_text("utf-8")
 
 
 def test_a_page_says_of_which_day_it_is():

@@ -40,6 +40,7 @@ def cases(operation, case, count=600):
         ("report.due", DUE, lambda one: one.get("seconds") == 60_000),
         ("report.due", DUE, lambda one: one.get("settings", DUE["settings"]) != DUE["settings"]),
         ("policy.changed", CHANGED, lambda one: (one.get("new") or {}).get("primary") == ["b1|b2"]),
+        ("policy.changed", CHANGED, lambda one: (one.get("new") or {}).get("primary") == ["b1,b2"]),
         ("cluster.replay", STORY, lambda one: {"leader_lost": {}} in one.get("events", [])),
         ("report.bundles", STATS, lambda one: len(one.get("stats", ())) > 64),
     ],
