@@ -20,6 +20,8 @@ from pulsar_conformance.specs.model import JSON
 
 Loader: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 PACKAGE = Path(__file__).absolute().parents[1]
+READABLE = 0o644
+"""Mode of a file that everybody may read, as compiled modules usually are."""
 Place = tuple[str | int, ...]
 """The keys and indices that lead from the top of a file to a value."""
 
@@ -106,6 +108,7 @@ def _keep_compiled(file: Path, key: bytes, known: tuple[JSON, dict[Place, int]])
         file.parent.mkdir(parents=True, exist_ok=True)
         with NamedTemporaryFile(dir=file.parent, delete=False) as new:
             new.write(content)
+        Path(new.name).chmod(READABLE)
         Path(new.name).replace(file)
 
 
