@@ -26,6 +26,7 @@ SET = {
     "overloaded at the threshold": "overload-trigger=exceeds",
     "not overloaded at the threshold": "overload-trigger=reaches",
     "partitions by their topic": "partitions=hashed",
+    "everybody below the average is idle": "lower-boundary=average-minus-threshold",
 }
 """Defects that, judged by their rule alone, look like another alternative of a reading, each with
 the alternative that a run has to set to find it.
