@@ -110,9 +110,9 @@ def parsed_records(lines: DataFrame) -> DataFrame:
 
     `lines` have the columns `file`, `line` and `damage`. Added columns: `found` (number of JSON
     values on the line; null if it is not JSON), `sound` (true if the line is JSON to its end,
-    without repeated keys), `ill_typed` (true if a field has the wrong type), the fields of a
-    record, `at` as a time, and `stamp`, the same time as text. The fields of a record, `at` and
-    `stamp` are null if the line is not a JSON object.
+    without repeated keys), `ill_typed` (true if a field has the wrong type), `utf8` (true if the
+    line is valid UTF-8), the fields of a record, `at` as a time, and `stamp`, the same time as
+    text. The fields of a record, `at` and `stamp` are null if the line is not a JSON object.
 
     Each line is parsed inside brackets, followed by another element; otherwise, text after the end
     of the JSON would not be noticed.
@@ -120,13 +120,13 @@ def parsed_records(lines: DataFrame) -> DataFrame:
     lines = lines.withColumn("line", _without_byte_order_mark(_without_returns(F.col("line"))))
     text = F.concat(F.lit('{"one":['), F.col("line"), F.lit('],"end":1}'))
     parse = F.from_json(text, LINE, STRICT_JSON_OPTIONS)
-    rows = lines.withColumn("_parsed", parse)
+    rows = lines.withColumns({"_parsed": parse, "utf8": F.is_valid_utf8("line")})
     ended = F.col("_parsed.end").isNotNull() | F.col("_parsed.wrong").isNotNull()
     one = F.get(F.col("_parsed.one"), F.lit(0))
     rows = rows.withColumns(
         {
             "found": F.when(ended, F.size("_parsed.one")),
-            "_value": F.when(F.is_valid_utf8("line"), F.try_parse_json(text)),
+            "_value": F.when(F.col("utf8"), F.try_parse_json(text)),
             "_one": one,
         }
     )

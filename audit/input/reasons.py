@@ -254,7 +254,7 @@ REASONS: Mapping[str, Reason] = {
         "The file name has the ending of a format that is not supported, such as .zip or .tar.",
         lambda: F.col("damage") == FOREIGN,
     ),
-    "not-utf8": Reason("The line is not UTF-8.", lambda: ~F.is_valid_utf8("line")),
+    "not-utf8": Reason("The line is not UTF-8.", lambda: ~F.col("utf8")),
     "empty-line": Reason("The line is empty.", lambda: F.col("found") == 0),
     "truncated-line": Reason("The line begins with { but does not end with }.", is_truncated),
     "not-an-object": Reason("The line is JSON but not an object.", is_not_object),

@@ -54,7 +54,7 @@ def parse_each_line(lines: DataFrame) -> DataFrame:
     at = F.when(~has_unknown_time(F.col("reason")) | F.col("hinted"), F.col("at"))
     return rows.select(
         "file",
-        F.make_valid_utf8("line").alias("line"),
+        F.when(F.col("utf8"), F.col("line")).otherwise(F.make_valid_utf8("line")).alias("line"),
         "kind",
         at.alias("at"),
         "reason",
@@ -66,10 +66,12 @@ def parse_each_line(lines: DataFrame) -> DataFrame:
 
 def _with_readable_fields(rows: DataFrame) -> DataFrame:
     """Fill in kind, cluster and time of damaged lines whose text has them; set `hinted`."""
-    damaged = F.coalesce(F.col("reason").isin(*READABLE), F.lit(False)) & F.is_valid_utf8("line")
+    damaged = F.coalesce(F.col("reason").isin(*READABLE), F.lit(False)) & F.col("utf8")
 
     def hint(name: str) -> Column:
-        return F.nullif(F.regexp_extract("line", FIELD.format(name), 1), F.lit(""))
+        # With nullif, Spark would search every line, even if no hint is needed.
+        found = F.regexp_extract("line", FIELD.format(name), 1)
+        return F.when(found != "", found)
 
     at, cluster, kind = parse_time(hint("at")), hint("cluster"), hint("kind")
     earliest, latest = (F.lit(one).cast("timestamp") for one in (EARLIEST_TIME, LATEST_TIME))
