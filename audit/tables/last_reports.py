@@ -94,21 +94,34 @@ def _sign_marks(silver: Silver, skew: Column) -> list[DataFrame]:
     """
     named = with_reported_names(silver)
     at, election = F.col("at"), F.lit(signs.ELECTION)
-    stopped, moved = signs.shutdowns(named), signs.moved_without_unload(named)
-    emptied = moved.where("emptied is not null")
+    stopped = signs.shutdowns(named)
     each = {
         "stopped": (stopped, at - skew, "last"),
         "ended": (stopped, at + skew, "last"),
         "alive": (signs.signs_of_life(named), at - election, "at"),
-        "moved": (moved, F.col("since"), "reported"),
-        "emptied": (emptied, F.col("emptied") + skew, "reported"),
         "deposed": (signs.replaced_leaders(named), at - election, "at"),
         "lost": (signs.lost_reports(silver), at - skew, "at"),
     }
-    return [
+    marks = [
         rows.select("cluster", "broker", moment.alias("moment"), F.col(value).alias(name))
         for name, (rows, moment, value) in each.items()
     ]
+    return [*marks, _marks_of_moves(signs.moved_without_unload(named), skew)]
+
+
+def _marks_of_moves(moved: DataFrame, skew: Column) -> DataFrame:
+    """Return the marks `moved` and `emptied`, as rows of one frame, so that the moves are found
+    only once.
+    """
+    reported, none = F.col("reported"), F.lit(None).cast("timestamp")
+
+    def mark(moment: Column, moved: Column, emptied: Column) -> Column:
+        return F.struct(moment.alias("moment"), moved.alias("moved"), emptied.alias("emptied"))
+
+    both = F.array(
+        mark(F.col("since"), reported, none), mark(F.col("emptied") + skew, none, reported)
+    )
+    return moved.select("cluster", "broker", F.inline(both)).where("moment is not null")
 
 
 def _standing_columns() -> dict[str, Column]:
