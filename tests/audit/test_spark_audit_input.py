@@ -21,7 +21,7 @@ from pulsar_conformance.audit.input.parsing import (
 )
 from pulsar_conformance.audit.input.paths import escape_existing_path
 from pulsar_conformance.audit.input.reasons import REASONS
-from pulsar_conformance.audit.input.records import quarantine, records
+from pulsar_conformance.audit.input.records import parse_each_line, quarantine, records
 from pulsar_conformance.audit.pipeline.tables import SILVER
 from pyspark.sql import functions as F
 from standins.exported import example_records
@@ -145,6 +145,19 @@ def test_each_damage_has_its_reason_and_every_line_is_there(session, tmp_path):
     lost = {line: why for _, line, used, why in rows if not used}
     expected = {as_bytes(line).decode(errors="replace"): why for line, why in DAMAGED.items()}
     assert {line: why for line, why in lost.items() if expected.get(line) != why} == {}
+
+
+def test_only_damaged_lines_are_searched_for_fields(session, tmp_path, capsys):
+    (tmp_path / "lines").write_text(GOOD[0] + "\n")
+    text, none = session.read.text(str(tmp_path)), F.lit(None).cast("string")
+    lines = text.select(F.lit("lines").alias("file"), F.col("value").alias("line"), none)
+    length = session.conf.get("spark.sql.maxPlanStringLength")
+    session.conf.set("spark.sql.maxPlanStringLength", "1000000")
+    parse_each_line(lines.toDF("file", "line", "damage")).explain(extended=True)
+    session.conf.set("spark.sql.maxPlanStringLength", length)
+    plan = capsys.readouterr().out
+    assert "regexp_extract" in plan
+    assert "_common_expr" not in plan  # Spark computes such a column for every line.
 
 
 def test_every_reason_is_tried(session):
