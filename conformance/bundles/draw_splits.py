@@ -10,7 +10,7 @@ from pulsar_conformance.conformance.bundles.draw_namespaces import location_case
 from pulsar_conformance.conformance.bundles.operations import LOCATE, SPLIT, WHOLE
 from pulsar_conformance.conformance.common.trial import Json, Question, Trial
 from pulsar_conformance.conformance.drawing import Aim, aim, composite, names
-from pulsar_conformance.conformance.drawing.loads import randoms
+from pulsar_conformance.conformance.drawing.loads import MEGABYTE, randoms
 from pulsar_conformance.reference.candidates import MAX_MEGABYTES, MAX_MESSAGES
 from pulsar_conformance.reference.ranges import FULL_UPPER, HASHES, HashRange, hash_of, hex_of
 from pulsar_conformance.reference.splitting import (
@@ -125,12 +125,18 @@ def neighbors(draw: st.DrawFn) -> Trial:
     return Trial((Question(SPLIT.id, split), Question(LOCATE.id, located)))
 
 
+counts_of_positions = st.sampled_from((1, 2, 5) * 6 + (20, 130, 1000))
+"""Strategy for the number of positions inside a bundle, rarely a large one."""
+
+
 @composite
 def positions(draw: st.DrawFn) -> Trial:
     """Draw positions to split at: inside the bundle, at its bounds, outside it, and repeated."""
     random = draw(randoms)
     part = draw_range(random)
-    inside = [random.randrange(part.lower + 1, part.upper) for _ in range(random.choice((1, 2, 5)))]
+    inside = [
+        random.randrange(part.lower + 1, part.upper) for _ in range(draw(counts_of_positions))
+    ]
     edges = [part.lower, part.upper, random.randrange(FULL_UPPER)]
     asked = inside + random.sample(edges, random.choice((0, 0, 1, 3))) + inside[:1]
     random.shuffle(asked)
@@ -178,7 +184,10 @@ LIMITS_OF_A_PART = {
 }
 """Limits of a part under `flow_or_qps_equally_divide`."""
 
-MARGINS = (None, 0, 10, 50)
+MEASURES = ((MAX_MESSAGES, "msgRateIn", 1), (MAX_MEGABYTES, "msgThroughputIn", MEGABYTE))
+MARGINS, ABOUT_THE_EXCESS = (None, 0, 10, 50), (0, 2, 10, 10, 20)
+"""Margins in percent, and margins of bundles whose traffic exceeds a limit by little more than 5 %.
+"""
 
 
 @composite
@@ -199,12 +208,14 @@ def splits_by_traffic(draw: st.DrawFn) -> Trial:
         loads = {topic: {"msgRateIn": 100} for topic in topics}
         settings[MAX_MESSAGES] = 100 * random.choice((1, 2, 3)) - random.choice((0, 0, 1))
     if kind == "bytes at limit":
-        loads = {topic: {"msgThroughputIn": 100 * MEGABYTES} for topic in topics}
+        loads = {topic: {"msgThroughputIn": 100 * MEGABYTE} for topic in topics}
         settings[MAX_MEGABYTES] = 100 * random.choice((1, 2, 3))
     if kind == "little excess":
-        loads = {topic: {"msgRateIn": random.choice((100, 200, 300))} for topic in topics}
-        settings[FLOW_MARGIN] = 10
-        settings[MAX_MESSAGES] = sum(one["msgRateIn"] for one in loads.values()) * 95 // 100
+        each = [random.choice((100, 200, 300)) for _ in topics]
+        limit, measure, unit = random.choice(MEASURES)
+        loads = {topic: {measure: one * unit} for topic, one in zip(topics, each, strict=True)}
+        settings[FLOW_MARGIN] = random.choice(ABOUT_THE_EXCESS)
+        settings[limit] = sum(each) * 95 // 100
     algorithm = BY_RATES if named else None
     case = split_case(WHOLE, algorithm, topics=topics, settings=settings)
     return split_with_located_topics(
@@ -220,12 +231,10 @@ def topic_load(random: Random) -> Json:
     """Return a topic's messages and bytes per second, in one direction or both."""
     messages, megabytes = random.choice(ROUND_RATES[1:]), random.choice(ROUND_RATES)
     if random.choice((True, False)):
-        return {"msgRateIn": messages, "msgThroughputIn": megabytes * MEGABYTES}
-    half = {"msgRateIn": messages, "msgThroughputOut": megabytes * MEGABYTES}
+        return {"msgRateIn": messages, "msgThroughputIn": megabytes * MEGABYTE}
+    half = {"msgRateIn": messages, "msgThroughputOut": megabytes * MEGABYTE}
     return {**half, "msgRateOut": random.choice(ROUND_RATES)}
 
-
-MEGABYTES = 1_000_000
 
 small_counts = st.sampled_from((5, 11, 60))
 QUARTERS = 4
