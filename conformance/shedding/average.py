@@ -48,7 +48,7 @@ def cycles_near_thresholds(draw: st.DrawFn) -> Trial:
     """
     random, middle = draw(randoms), draw(st.sampled_from((0, 0, 1, 2, 8)))
     low, high, idle = random.choice(LEVELS)
-    hits = random.choice((1, 2, 3, 3, 4, 8))
+    hits = random.choice((1, 2, 3, 3, 4, 8) * 4 + (12, 25))
     settings: Json = {AVERAGE_LOW: low, AVERAGE_HIGH: high, AVERAGE_LOW_HITS: hits}
     settings |= {AVERAGE_HIGH_HITS: random.choice((1, 2, 2)), MAX_SHARE: random.choice(SHARES)}
     settings |= {MIN_MESSAGES: random.choice((0, 100, 1000)), MIN_BYTES: 1_000_000}
