@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from random import Random
@@ -201,6 +202,10 @@ OTHER_HOSTS = ("other.example.com", *(f"{HOST.format(1)}.old", f"old.{HOST.forma
 REGEX_OF_NO_BROKER = f"absent-[0-9]{HOST_ENDING_REGEX}"
 """A regex that matches no broker."""
 
+CAPITALS = (("broker-", "Broker-"), ("finance/", "Finance/"), ("svc", "SVC"))
+CAPITALS_SHARE = 0.1
+"""Share of the cases in which each of these parts of names and regexes has a capital letter."""
+
 BY_LOAD_SHARE = 0.75
 """Share of the cases in which load, and not chance, decides among the permitted brokers."""
 
@@ -279,7 +284,10 @@ def isolated_brokers(
         "isolation": [],
         "policies": policies,
     }
-    return Trial.of(ASSIGN.id, case)
+    text = json.dumps(case)
+    for part, other in CAPITALS:
+        text = text.replace(part, other) if random.random() < CAPITALS_SHARE else text
+    return Trial.of(ASSIGN.id, json.loads(text))
 
 
 def _measured_data(random: Random) -> Json:

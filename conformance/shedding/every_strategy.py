@@ -199,7 +199,8 @@ def with_excluded_namespaces(random: Random, case: Json) -> Json:
     spaces = sorted(set(map(namespace_of, owned)))
     count = random.choice((1, len(spaces) - 1, len(spaces)))
     listed = random.sample(spaces, min(max(1, count), len(spaces)))
-    listed += random.choice(([], [], ["pulsar/system"]))
+    beginnings = [name[:-1] for name in spaces if name not in listed]
+    listed += random.choice(([], [], ["pulsar/system"], beginnings[:1]))
     edge = random.choice(("", "", " "))
     text = edge + random.choice(LIST_COMMAS).join(random.sample(listed, len(listed))) + edge
     average = random.random() < 0.25
