@@ -14,7 +14,7 @@ from pulsar_conformance.conformance.common.check import POINTS, SHARE, DerivedQu
 from pulsar_conformance.conformance.common.operation import FlatCase
 from pulsar_conformance.conformance.common.trial import Json, Question, Trial
 from pulsar_conformance.conformance.drawing import composite, loads
-from pulsar_conformance.conformance.drawing.loads import draw_weights, randoms
+from pulsar_conformance.conformance.drawing.loads import draw_weights, randoms, sometimes_as_text
 from pulsar_conformance.conformance.load_data.operations import (
     NIC,
     USAGE,
@@ -56,7 +56,8 @@ def brokers(draw: st.DrawFn, weighted: bool) -> Trial:
     settings = draw_weights(random) if weighted and random.random() < 0.8 else {}
     if not weighted and draw(st.booleans()):
         settings = draw_weights(random)
-    return Trial.of(USAGE.id, usage_case(_broker(random), weighted, settings))
+    written = sometimes_as_text(random, settings)
+    return Trial.of(USAGE.id, usage_case(_broker(random), weighted, written))
 
 
 @composite
@@ -71,6 +72,22 @@ def one_resource(draw: st.DrawFn) -> Trial:
     random, resource = draw(randoms), draw(st.sampled_from(RESOURCES))
     used = {"usage": random.randint(1, 100), "limit": 100}
     return Trial.of(USAGE.id, usage_case({resource: used}, True, draw_weights(random)))
+
+
+PRESENT_NAMES = {
+    f"loadBalancerBandwith{way}ResourceWeight": f"loadBalancerBandwidth{way}ResourceWeight"
+    for way in ("In", "Out")
+}
+"""The names since 4.0 of settings whose names were misspelt, by former name."""
+
+
+@composite
+def weighted_by_either_name(draw: st.DrawFn) -> Trial:
+    """Draw a question about weighted usage whose bandwidth weights have former or present names."""
+    [(operation, case)] = draw(brokers(weighted=True)).questions
+    names = PRESENT_NAMES if draw(st.booleans()) else {}
+    settings = {names.get(name, name): value for name, value in case["settings"].items()}
+    return Trial.of(operation, {**case, "settings": settings})
 
 
 def _expect_percent(expect: Expect, answer: MeasuredUsage, percent: Percent) -> None:
@@ -139,14 +156,12 @@ def usage_leaves_heap_memory_out(
     _expect_percent(expect, answer, most)
 
 
-for rule, asked_weighted, weighted in (
-    ("USAGE-08", False, False),
-    ("USAGE-09", True, True),
-    ("USAGE-10", False, True),
+for rule, asked_weighted, weighted, drawn in (
+    ("USAGE-08", False, False, brokers(weighted=False)),
+    ("USAGE-09", True, True, weighted_by_either_name()),
+    ("USAGE-10", False, True, brokers(weighted=False)),
 ):
-    USAGE.check(rule, draws=brokers(weighted=weighted and asked_weighted))(
-        partial(usage_leaves_heap_memory_out, asked_weighted, weighted)
-    )
+    USAGE.check(rule, draws=drawn)(partial(usage_leaves_heap_memory_out, asked_weighted, weighted))
 
 
 def nics(*overrides: Json) -> st.SearchStrategy[Trial]:
