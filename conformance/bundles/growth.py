@@ -144,9 +144,7 @@ def _draw_growth(
     grower = _LoadDrawer(random, grows, chosen)
     bundles = names.bundles(random, max(size.bundles, 1))
     waiting = iter(bundles)
-    brokers: Json = {}
-    data: Json = {}
-    growing: Counter[str] = Counter()
+    brokers, data, growing = Json(), Json(), Counter[str]()
     for index, count in enumerate(loads.bundles_per_broker(random, size.brokers, len(bundles))):
         mine = [next(waiting) for _ in range(count)]
         stats = {}
@@ -168,6 +166,7 @@ def _draw_growth(
     }
     if random.random() < ALGORITHM_NAMED:
         case["settings"][DEFAULT_ALGORITHM] = random.choice((RANGE, TOPICS))
+    case["settings"] = loads.sometimes_as_text(random, case["settings"])
     return Trial.of("bundles.split_candidates", case)
 
 

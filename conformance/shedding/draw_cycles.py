@@ -133,14 +133,20 @@ def cases(*clusters: Clusters, fewest: int = 2) -> st.SearchStrategy[Json]:
 
 def cycle_trials(*clusters: Clusters, fewest: int = 2) -> st.SearchStrategy[Trial]:
     """Return a strategy for trials of a single shedding cycle in one of these kinds of clusters."""
-    return cases(*clusters, fewest=fewest).map(lambda case: Trial.of(SHED.id, case))
+    return st.builds(_trial, cases(*clusters, fewest=fewest), randoms)
+
+
+def _trial(case: Json, random: Random) -> Trial:
+    """Return the trial of a single shedding cycle, whose settings are sometimes written as text."""
+    settings = loads.sometimes_as_text(random, case["settings"])
+    return Trial.of(SHED.id, {**case, "settings": settings})
 
 
 def cycle_after_change(change: Change, *clusters: Clusters) -> st.SearchStrategy[Trial]:
     """Return a strategy for trials of a single shedding cycle that `change` has modified."""
     sketches = st.one_of([made(2) for made in clusters])
     return st.builds(
-        lambda case, random: Trial.of(SHED.id, change(random, case)),
+        lambda case, random: _trial(change(random, case), random),
         sketches.map(with_many_unloads),
         randoms,
     )
@@ -282,7 +288,8 @@ def _cycle_sequence(case: Json, length: int, random: Random) -> Json:
     found = [first]
     for _ in range(length - 1):
         found.append(_next_cycle(found[-1], settings.get(GRACE, DEFAULT_GRACE), random))
-    return {"strategy": case["strategy"], "settings": settings, "cycles": found}
+    written = loads.sometimes_as_text(random, settings)
+    return {"strategy": case["strategy"], "settings": written, "cycles": found}
 
 
 def _next_cycle(before: Json, grace: float, random: Random) -> Json:

@@ -25,6 +25,7 @@ const DEFAULTS = {
   loadBalancerCPUResourceWeight: 1,
   loadBalancerMemoryResourceWeight: 1, loadBalancerDirectMemoryResourceWeight: 1,
   loadBalancerBandwithInResourceWeight: 1, loadBalancerBandwithOutResourceWeight: 1,
+  lowerBoundarySheddingEnabled: false,
 };
 
 const WEIGHTS = {
@@ -180,7 +181,7 @@ function thresholdShedder({ settings, brokers, bundles, recentlyUnloaded }) {
   }
   const boundary = average - threshold;
   const idle = loads.some((load) => load.usage < boundary);
-  if (unload.length === 0 && idle && settings?.lowerBoundarySheddingEnabled) {
+  if (unload.length === 0 && idle && setting(settings, "lowerBoundarySheddingEnabled")) {
     const [busiest] = loads.filter((load) => load.movable.length > 0).sort((a, b) => b.usage - a.usage);
     if (busiest) unload.push({ broker: busiest.name, bundle: busiest.movable[0].name });
   }
@@ -267,7 +268,8 @@ const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.
 function setting(settings, name) {
   const value = settings?.[name] ?? DEFAULTS[name];
   if (value == null) throw new Error(`setting ${name} is needed and not in the case`);
-  return value;
+  // Text, which broker.conf consists of, may be a number or a switch.
+  return typeof value === "string" && /^(true|false|-?[\d.]+)$/.test(value) ? JSON.parse(value) : value;
 }
 
 // Returns the CRC-32 of the whole name, unsigned, by the table of the reversed polynomial.

@@ -383,7 +383,7 @@ const usage = (broker, weight) => Math.max(0, ...Object.keys(WEIGHTS).map((name)
   (broker[name]?.limit ? broker[name].usage * 100 / broker[name].limit : 0) * weight(name)));
 function setting(settings, name) {
   const value = settings[name] ?? DEFAULTS[name];
-  return value === "true" ? true : value === "false" ? false : value;
+  return typeof value === "string" && /^(true|false|-?[\d.]+)$/.test(value) ? JSON.parse(value) : value;
 }
 const hex = (number) => "0x" + number.toString(16).padStart(8, "0");
 const boundaries = (length) =>
