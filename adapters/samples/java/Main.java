@@ -78,7 +78,8 @@ public class Main {
              "loadBalancerMsgThroughputMultiplierDifferenceShedderThreshold": 4,
              "loadBalancerCPUResourceWeight": 1, "loadBalancerMemoryResourceWeight": 1,
              "loadBalancerDirectMemoryResourceWeight": 1,
-             "loadBalancerBandwithInResourceWeight": 1, "loadBalancerBandwithOutResourceWeight": 1}""");
+             "loadBalancerBandwithInResourceWeight": 1, "loadBalancerBandwithOutResourceWeight": 1,
+             "lowerBoundarySheddingEnabled": false}""");
 
     static final Obj WEIGHTS = (Obj) Json.read("""
             {"cpu": "loadBalancerCPUResourceWeight", "memory": "loadBalancerMemoryResourceWeight",
@@ -274,7 +275,7 @@ public class Main {
             case "average-minus-threshold" -> average - threshold;
             default -> average - LOWER_BOUNDARY;
         };
-        boolean wanted = c.settings().get("lowerBoundarySheddingEnabled", false);
+        boolean wanted = c.on("lowerBoundarySheddingEnabled");
         if (wanted && unload.isEmpty() && usages.values().stream().anyMatch(usage -> usage < boundary))
             c.brokers().stream().filter(broker -> !c.movable(broker).isEmpty())
                     .max(comparingDouble(broker -> usages.get(broker.name)))
