@@ -133,7 +133,8 @@ def cases(*clusters: Clusters, fewest: int = 2) -> st.SearchStrategy[Json]:
 
 def cycle_trials(*clusters: Clusters, fewest: int = 2) -> st.SearchStrategy[Trial]:
     """Return a strategy for trials of a single shedding cycle in one of these kinds of clusters."""
-    return st.builds(_trial, cases(*clusters, fewest=fewest), randoms)
+    sketches = st.one_of([made(fewest) for made in clusters])
+    return sketches.map(lambda sketch: _trial(sketch.case(), sketch.random))
 
 
 def _trial(case: Json, random: Random) -> Trial:
