@@ -197,11 +197,27 @@ class HelpFormatter(argparse.RawDescriptionHelpFormatter):
 
 
 class Parser(argparse.ArgumentParser):
-    """An argument parser; its help, and that of its subparsers, breaks lines only at spaces."""
+    """An argument parser that takes options before, between and after the other arguments.
+
+    Its help, and that of its subparsers, breaks lines only at spaces.
+    """
 
     def __init__(self, *args: Any, **given: Any) -> None:
         given.setdefault("formatter_class", HelpFormatter)
         super().__init__(*args, **given)
+        self._parses_in_any_order = False
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
+        """Parse arguments; return their values, and the arguments that are not known."""
+        positional = [one.nargs for one in self._get_positional_actions()]
+        ordered = {argparse.PARSER, argparse.REMAINDER}.intersection(positional)
+        if self._parses_in_any_order or ordered or not positional:
+            return super().parse_known_args(args, namespace)
+        self._parses_in_any_order = True  # The method of the base class calls this one.
+        try:
+            return self.parse_known_intermixed_args(args, namespace)
+        finally:
+            self._parses_in_any_order = False
 
     def error(self, message: str) -> NoReturn:
         """Print the usage and a wrapped message; exit with status 2."""
@@ -247,6 +263,7 @@ def _parse(words: Sequence[str], command: str) -> argparse.Namespace:
         from pulsar_conformance.conformance.commands.project import with_project_options
 
         words = with_project_options(files, words)
+    args: argparse.Namespace
     args, unknown = whole_parser(command).parse_known_args(words)
     if unknown:
         raise UserError(_unknown_option(unknown[0], command))
