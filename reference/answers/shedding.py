@@ -16,6 +16,7 @@ from pulsar_conformance.reference.shedding import (
     TRANSFER_TARGET,
     Cycle,
     Unloads,
+    selects_extensible_manager,
 )
 from pulsar_conformance.reference.uniform import AVERAGE_LOW
 
@@ -142,11 +143,18 @@ def strategy_in(case: Case, defaults: Mapping[str, object]) -> str | None:
     """Return the shedding strategy of a case: the value of its field `strategy`.
 
     If the value is null, the strategy comes from the settings in the case, or else from `defaults`.
-    The result is None if neither names a strategy, or if the case lacks the field.
+    It is TransferShedder if no setting names a strategy, the case has the extensible load manager
+    and the documents describe TransferShedder. [TRANSFER-18] The result is None if nothing names a
+    strategy, or if the case lacks the field.
     """
     if "strategy" not in case or case["strategy"] is not None:
         return case.get("strategy")
-    named = case.get("settings", {}).get(STRATEGY) or defaults.get(STRATEGY)
+    given = case.get("settings", {})
+    if named := given.get(STRATEGY):
+        return str(named)
+    if TRANSFER_TARGET in defaults and selects_extensible_manager(given):
+        return TRANSFER_SHEDDER
+    named = defaults.get(STRATEGY)
     return None if named is None else str(named)
 
 

@@ -82,6 +82,16 @@ class OnlyOverload(Same):
         return super().answer(operation, {**case, "strategy": "OverloadShedder"})
 
 
+class OnlyThreshold(Same):
+    """Has only ThresholdShedder, and runs it whatever strategy or load manager a case names."""
+
+    def hello(self, profile, readings):
+        return {**super().hello(profile, readings), "strategies": ["ThresholdShedder"]}
+
+    def answer(self, operation, case):
+        return super().answer(operation, {**case, "strategy": "ThresholdShedder"})
+
+
 class LaterStrategy(OnlyOverload):
     """Offers AvgShedder, which only later documents describe; decides like OverloadShedder."""
 
