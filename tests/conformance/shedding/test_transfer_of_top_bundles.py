@@ -12,8 +12,11 @@ SAME, RISING = (lambda _place: 1000), (lambda place: 1000 * (place + 1))
 """Rates of a broker's bundles, by their place."""
 
 
-def judged(messages, bytes_per_second):
-    """Return the verdict if the first bundle of a broker with more than may be reported goes."""
+def judged(messages, bytes_per_second, samples=lambda _place: 10):
+    """Return the verdict if the first bundle of a broker with more than may be reported goes.
+
+    The functions map the place of a bundle to its rates, and to its number of samples.
+    """
     case = draw_trials(RULE, PROFILE, 0, 5)[0].questions[0].case
     source, target = list(case["brokers"])[:2]
     bundles = case["brokers"][source]["bundles"]
@@ -23,10 +26,10 @@ def judged(messages, bytes_per_second):
     }
     averages = {
         bundle: {
-            "shortTermData": as_average(load, 10, 10),
-            "longTermData": as_average(load, 1000, 1000),
+            "shortTermData": as_average(load, samples(place), 10),
+            "longTermData": as_average(load, samples(place), 1000),
         }
-        for bundle, load in measured.items()
+        for place, (bundle, load) in enumerate(measured.items())
     }
     changed = {**case, "bundles": {**case["bundles"], **averages}}
     answer = {"unload": [{"broker": source, "bundle": bundles[0], "to": target}]}
@@ -42,3 +45,9 @@ def judged(messages, bytes_per_second):
 )
 def test_only_a_bundle_with_less_of_both_is_not_among_the_busiest(messages, bytes_per_second, word):
     assert judged(messages, bytes_per_second) == word
+
+
+def test_bundles_without_samples_are_not_among_the_busiest():
+    """A small bundle may go beside bundles that were never measured, as no rates are assumed."""
+    few = judged(lambda _place: 1, lambda _place: 1, lambda place: 0 if place else 10)
+    assert few == "not_reached"
