@@ -43,6 +43,9 @@ from pulsar_conformance.specs.text import first_of
 MAX_NAMED_BROKERS = 5
 """Maximum number of brokers that a step names; longer lists are cut."""
 
+NEVER_REPORTED = "it was never measured; only the modular load manager assumes rates then (DATA-04)"
+"""Why TransferShedder leaves a bundle without samples where it is. [TRANSFER-17]"""
+
 
 def transfer_conditions(cycle: Cycle) -> Iterator[Step]:
     """Yield as steps the loads, each condition, and the number of hits."""
@@ -188,7 +191,7 @@ def _why_not_transferable(cycle: Cycle, movable: Collection[str], bundle: str) -
     if bundle in movable:
         return ""
     if not measured_throughput(cycle, bundle):
-        return "it carries nothing" if cycle.measured(bundle) else "it was never measured"
+        return "it carries nothing" if cycle.measured(bundle) else NEVER_REPORTED
     top = plain(cycle.settings.number(MAX_REPORTED_BUNDLES))
     return f"not among the {top} bundles with the most traffic ({MAX_REPORTED_BUNDLES})"
 

@@ -236,3 +236,12 @@ def test_a_failure_gives_the_limits_and_what_was_unloaded_in_both_measures(rule,
     evaluator = RuleEvaluator(model.defaults, model.readings)
     outcome = evaluator.judge(rule, Trial.of("shed.select", case), [answer])
     assert (outcome.word, outcome.allowed) == ("violated", allowed)
+
+
+def test_no_rates_are_assumed_for_a_bundle_that_was_never_measured():
+    """TransferShedder keeps a bundle without samples, and the derivation says why."""
+    case = transfers({"a": (90, (100, 200)), "b": (10, (1,))})
+    first = case["brokers"]["a"]["bundles"][0]
+    case["bundles"].pop(first)
+    said = "it was never measured; only the modular load manager assumes rates then (DATA-04)"
+    assert f"stays {first} = 0 B/s, {said}" in steps_of(case, "a")
