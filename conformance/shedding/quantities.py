@@ -13,7 +13,7 @@ from itertools import pairwise
 from pulsar_conformance.conformance.common.check import SHARE, Expect, format_distinct, near, same
 from pulsar_conformance.conformance.common.clusters import is_excluded
 from pulsar_conformance.conformance.shedding.view import SheddingCycle, Unloading, usage_of
-from pulsar_conformance.reference.cluster import MEGABYTE, Broker
+from pulsar_conformance.reference.cluster import MEGABYTE, Broker, Rates
 from pulsar_conformance.reference.numbers import Fraction, Percent, Rate, total
 from pulsar_conformance.reference.overload import OVERLOAD_THRESHOLD
 from pulsar_conformance.reference.threshold import (
@@ -229,7 +229,7 @@ def can_shed(cycle: SheddingCycle, broker: Broker) -> bool:
 
 
 def can_shed_by_any_measure(cycle: SheddingCycle, broker: Broker) -> bool:
-    """True if a broker has several bundles, and one that surely may move has messages and bytes."""
+    """True if a broker has several bundles, and one that surely may move carries traffic."""
     return len(broker.bundles) >= FEWEST_BUNDLES and has_movable_load(cycle, broker)
 
 
@@ -250,10 +250,19 @@ def expect_overload_need(answer: Unloading, broker: Broker, of: str, expect: Exp
 
 
 def has_movable_load(cycle: SheddingCycle, broker: Broker) -> bool:
-    """True if a broker and a bundle that surely may move have messages and bytes."""
-    movable = map(cycle.rates, surely_movable(cycle, broker))
-    both = any(rates.messages > 0 and rates.throughput > 0 for rates in movable)
-    return both and broker.rates.messages > 0 and broker.rates.throughput > 0
+    """True if a broker and a bundle that surely may move carry traffic.
+
+    They do if they have messages and bytes, or else by the measure of the reading `shed-measure`.
+    """
+    movable = surely_movable(cycle, broker)
+    both = any(_has_both(cycle.rates(bundle)) for bundle in movable)
+    if both and _has_both(broker.rates):
+        return True
+    return cycle.carried(movable) > 0 and cycle.measure(broker.rates) > 0
+
+
+def _has_both(rates: Rates) -> bool:
+    return rates.messages > 0 and rates.throughput > 0
 
 
 def expect_busiest_first(

@@ -70,3 +70,37 @@ def test_spaces_around_excluded_namespaces_do_not_matter():
         assert model.answer("shed.select", case) == answer
         assert evaluator(profile).judge("TRANSFER-16", spaced, [answer]).word == "allowed"
     assert trials
+
+
+@pytest.mark.parametrize(
+    ("measure", "field"),
+    [("throughput", "msgThroughputIn"), ("message-rate", "msgRateIn")],
+)
+def test_only_the_measure_that_counts_is_needed_to_judge_a_broker(measure, field):
+    """The documents' one broker at 0 beside ten at 80 needs no rates but those of the reading."""
+    ranges = [f"shop/eu/0x{place:02x}000000_0x{place + 1:02x}000000" for place in range(20)]
+    busy = {"cpu": {"usage": 80, "limit": 100}, field: 40_000_000}
+    brokers = {f"b{at}": {**busy, "bundles": ranges[2 * at : 2 * at + 2]} for at in range(10)}
+    average = {"numSamples": 10, "maxSamples": 10, field: 20_000_000}
+    case = {
+        "strategy": "ThresholdShedder",
+        "settings": {
+            "loadBalancerBrokerThresholdShedderPercentage": 10,
+            "lowerBoundarySheddingEnabled": True,
+        },
+        "brokers": {**brokers, "idle": {"bundles": []}},
+        "bundles": {one: {"shortTermData": average, "longTermData": average} for one in ranges},
+        "recentlyUnloaded": {},
+    }
+    words = {}
+    for choice in ("throughput", "message-rate"):
+        chosen = {"shed-measure": choice, "lower-boundary": "average-minus-threshold"}
+        judge = RuleEvaluator(
+            specs.load().defaults("documented-3.0"), Readings.of("documented-3.0", chosen)
+        )
+        trial = Trial.of("shed.select", case)
+        words[choice] = judge.judge("THRESHOLD-09", trial, [{"unload": []}]).word
+        own = Model("documented-3.0", chosen).answer("shed.select", case)
+        assert judge.judge("THRESHOLD-09", trial, [own]).word != "violated"
+    other = "message-rate" if measure == "throughput" else "throughput"
+    assert words == {measure: "violated", other: "not_reached"}
