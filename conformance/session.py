@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from operator import itemgetter
@@ -16,6 +16,7 @@ from pulsar_conformance.conformance.common.events import Listener, Verdict
 from pulsar_conformance.conformance.engine.ask import run_immediately
 from pulsar_conformance.conformance.engine.plan import Plan
 from pulsar_conformance.conformance.engine.run import Run
+from pulsar_conformance.specs.text import paragraph
 
 UNLOADABLE = "import"
 """Error code of an adapter that cannot load the class or module that its name refers to."""
@@ -171,3 +172,23 @@ def why_no_rule_applies(run: Run, rules: Sequence[specs.Rule]) -> str:
     else:
         judged = f"none of the {len(rules)} chosen rules of {run.profile} applies to this case"
     return f"{run.name}: {judged} ({why})"
+
+
+def lines_on_rules_left_out(run: Run, judged: bool) -> Iterator[str]:
+    """Yield lines that say which rules do not apply to a replayed case, and why.
+
+    Rules with the same reason are listed together. If no rule applies, so that nothing is `judged`,
+    a single line gives the most frequent reason.
+    """
+    if not judged:
+        yield why_no_rule_applies(run, run.rules)
+        return
+    by_reason: dict[str, list[str]] = {}
+    for rule in run.rules:
+        verdict = run.verdict(rule)
+        if verdict.verdict in NOT_JUDGING:
+            by_reason.setdefault(verdict.why, []).append(rule.id)
+    if by_reason:
+        yield f"{run.name}: these rules of {run.profile} do not apply to this case:"
+    for why, names in by_reason.items():
+        yield from paragraph(f"{', '.join(names)}: {why}", 4, "  ")

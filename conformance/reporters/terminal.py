@@ -20,7 +20,7 @@ from pulsar_conformance.conformance.common.events import Failure, Verdict
 from pulsar_conformance.conformance.engine.plan import OUT, Plan, option_attribute
 from pulsar_conformance.conformance.engine.report import NOX_SESSION, command_of_this_process
 from pulsar_conformance.conformance.engine.run import Run
-from pulsar_conformance.conformance.session import Session, why_no_rule_applies
+from pulsar_conformance.conformance.session import Session, lines_on_rules_left_out
 from pulsar_conformance.reports import table
 from pulsar_conformance.specs.errors import print_note
 from pulsar_conformance.specs.text import WIDTH, counted, paragraph, printable
@@ -286,10 +286,9 @@ class Reporter:
             yield from notes_on_unjudged(self.plan.deviations, judged)
 
     def _unreached(self) -> Iterator[str]:
-        """Yield a message for each implementation if no rule applies to its replayed case."""
-        for pair, run in self.session.runs.items():
-            if self.plan.replay and pair not in self.implementations:
-                yield why_no_rule_applies(run, run.rules)
+        """Yield, for each implementation, which rules do not apply to its replayed case."""
+        for pair, run in self.session.runs.items() if self.plan.replay else ():
+            yield from lines_on_rules_left_out(run, judged=pair in self.implementations)
 
     def _notes(self) -> Iterator[str]:
         """Yield the implementations' remarks without duplicates, in command-line order."""

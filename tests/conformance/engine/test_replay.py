@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from pulsar_conformance import specs
 from standins.examples import EXAMPLES
 
 TESTS = Path(__file__).parents[2]
@@ -81,6 +82,22 @@ def test_a_case_that_reaches_no_rule_is_reported_in_one_sentence(workers):
     [said] = [line for line in out.splitlines() if line.startswith("reference ")]
     assert " chosen rules of documented-3.0 applies to this case (" in said
     assert "Judged by" not in out
+
+
+@pytest.mark.parametrize("workers", [(), ("--", "-n", "2")])
+def test_rules_that_do_not_apply_to_a_case_are_listed_with_the_reason(workers):
+    status, out, verdicts = replayed(SPLIT, "--adapter", "reference", *workers)
+    said = " ".join(out.split())
+    assert status == 0
+    assert "these rules of documented-3.0 do not apply to this case:" in said
+    judged = {one["rule"] for one in verdicts}
+    about = [rule for rule in specs.load().rules_of("documented-3.0") if not rule.untestable]
+    others = [one.id for one in about if "bundles.split" in one.operations if one.id not in judged]
+    assert others
+    listed = said.partition("to this case:")[2].partition("Judged by")[0]
+    assert [one for one in others if one not in listed] == []
+    assert "SPLIT-19: the rule's assumption does not hold: the broker splits" in listed
+    assert [one for one in judged if one in listed] == []
 
 
 def test_who_does_not_offer_the_operation_is_reported_beside_the_verdicts_of_others():
