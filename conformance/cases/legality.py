@@ -246,7 +246,8 @@ def comparison_by_hand(example: Example, possible: Sequence[Sequence[Answer]], m
         others = len(example.allowed) - 1
         verb = "is" if others == 1 else "are"
         more = f"; {counted(others, 'other')} {verb} also allowed" if others else ""
-        sentences.append(f"The answer by hand is the same{more}.")
+        despite = f", although {other}" if other else ""
+        sentences.append(f"The answer by hand is the same{despite}{more}.")
         known = None
     else:
         sentences.append(f"The answer by hand is different{other and f'; {other}'}.")

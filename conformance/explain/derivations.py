@@ -271,13 +271,16 @@ def example_as_case(example: Example, settings: Mapping[str, Any]) -> dict[str, 
 def example_lines(example: Example, options: ExplainOptions) -> Iterator[str]:
     """Yield a worked example, the model's derivation, and whether both give the same answer.
 
+    A release does not follow the readings of the example.
+
     Errors: the same as for `case_lines`.
     """
     own = Trial.asking(example.questions)
     trial = with_settings(own, options.settings)
     profile = options.profile or first_profile_of(example, trial)
-    specs.load().check_open(profile, _other_readings(options.readings, example.readings))
-    asked = Model(profile, {**example.readings, **options.readings})
+    own_readings = {} if specs.load().profile(profile).released else example.readings
+    specs.load().check_open(profile, _other_readings(options.readings, own_readings))
+    asked = Model(profile, {**own_readings, **options.readings})
     model, taken = with_release_defaults(trial, asked)
     derived = derivations_for(example.id, trial, model)
     _check_focus(example.id, trial, options.focus)

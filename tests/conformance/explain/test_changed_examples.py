@@ -84,6 +84,29 @@ def test_the_reason_for_another_answer_than_by_hand_is_given(said, example, prof
     assert f"The answer by hand is different; {reason}" in out
 
 
+# Of 30 and 10 MB/s, a release computes 3 times as much, over 2, where the hand has 2, not over 2.
+@pytest.mark.parametrize(
+    ("example", "compared"),
+    [
+        (
+            "uniform-400-messages",
+            "different; it assumes uniform-difference=messages and uniform-trigger=both.",
+        ),
+        (
+            "uniform-twice-as-much-more",
+            "the same, although it assumes uniform-multiplier=difference.",
+        ),
+        ("overload-95-over-85-one", "different; it assumes overload-amount=one."),
+        ("data-20-minutes", "different; it assumes window=sliding."),
+    ],
+)
+def test_a_release_does_not_follow_the_readings_of_an_example(said, example, compared):
+    _, out, _ = said("explain", "--example", example, "--judge-by", "released-4.2")
+    header = out.partition("by the model, released-4.2")[2]
+    assert not header.startswith(",")
+    assert f"The answer by hand is {compared}" in out
+
+
 def test_an_example_that_later_documents_decide_otherwise_says_so(said):
     _, out, _ = said("explain", "--example", "uniform-700-and-700")
     assert "By documented-4.0 and later documents, other answers are right." in out
