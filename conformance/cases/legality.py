@@ -121,6 +121,22 @@ def example_allows(example: Example, answers: Sequence[Json]) -> bool:
     )
 
 
+def _allows_in_another_order(example: Example, answers: Sequence[Json]) -> bool:
+    """True if a worked example allows answers that differ from these only in their order."""
+    given = _regardless_of_order(example, answers)
+    return any(_regardless_of_order(example, one) == given for one in example.allowed or ())
+
+
+def _regardless_of_order(example: Example, answers: Sequence[Json]) -> list[object]:
+    """Return the answers to an example in a form that does not depend on their order."""
+    parts = (OPERATIONS[operation].regardless_of_order for operation, _case in example.questions)
+    cases = (case for _operation, case in example.questions)
+    return [
+        answer if part is None or any(name in answer for name in DECLINED) else part(case, answer)
+        for part, case, answer in zip(parts, cases, answers, strict=True)
+    ]
+
+
 def matches(operation: str, allowed: Json, answer: Json) -> bool:
     """True if two answers are equal as defined by their operation.
 
@@ -241,14 +257,16 @@ def comparison_by_hand(example: Example, possible: Sequence[Sequence[Answer]], m
     if example.allowed is None:
         why = f"{other}." if other else example.judged_by_rules
         return f"There is no answer by hand: {why}"
-    sentences = []
-    if all(example_allows(example, one) for one in possible):
+    sentences: list[str] = []
+    known = None
+    same = all(example_allows(example, one) for one in possible)
+    if same or all(_allows_in_another_order(example, one) for one in possible):
         others = len(example.allowed) - 1
         verb = "is" if others == 1 else "are"
-        more = f"; {counted(others, 'other')} {verb} also allowed" if others else ""
+        order = "" if same else ", in another order"
         despite = f", although {other}" if other else ""
-        sentences.append(f"The answer by hand is the same{despite}{more}.")
-        known = None
+        more = f"; {counted(others, 'other')} {verb} also allowed" if others else ""
+        sentences.append(f"The answer by hand is the same{order}{despite}{more}.")
     else:
         sentences.append(f"The answer by hand is different{other and f'; {other}'}.")
         known = example.released.get(version_of_released(model.profile))
