@@ -78,7 +78,13 @@ def _least_usage_steps(placed: LeastUsage) -> Iterator[Step]:
         yield Step(
             "mean", f"{plain(placed.mean)} %, and {quantity(placed.below, 'point')} below it"
         )
-    yield Step("decision", f"{' or '.join(placed.best) or 'nowhere'}, by chance")
+    yield Step("decision", _any_of(placed.best))
+
+
+def _any_of(best: Sequence[str]) -> str:
+    """Return the brokers that may take the bundle as text, and whether chance decides."""
+    chance = ", by chance" if len(best) > 1 else ""
+    return f"{' or '.join(best) or 'nowhere'}{chance}"
 
 
 def _planned_steps(placed: PlannedPlacement) -> Iterator[Step]:
@@ -94,8 +100,7 @@ def _planned_steps(placed: PlannedPlacement) -> Iterator[Step]:
         for name in placed.candidates:
             state = "overloaded" if name in placed.overloaded else "not overloaded"
             yield Step(name, f"{state}; the source" if name == placed.plan["from"] else state)
-    chance = ", by chance" if len(placed.best) > 1 else ""
-    yield Step("decision", f"{' or '.join(placed.best) or 'nowhere'}{chance}")
+    yield Step("decision", _any_of(placed.best))
 
 
 def _comparison_steps(bundle: str, placed: Placement, assumed: bool) -> Iterator[Step]:
@@ -139,7 +144,9 @@ def _decision_text(placed: Placement) -> str:
     if not any_of:
         return "nowhere: no broker may take it"
     if placed.by_chance:
-        return f"{any_of}, by chance: all are overloaded"
+        if len(placed.best) == 1:
+            return f"{any_of}: the only candidate, although overloaded"
+        return f"{_any_of(placed.best)}: all are overloaded"
     if len(placed.candidates) > 1 == len(placed.considered):
         return f"{any_of}: the only one that is not left out"
     if all(placed.score(one) is None for one in placed.considered):

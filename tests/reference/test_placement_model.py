@@ -35,6 +35,29 @@ def test_overloaded_brokers_take_turns_each_question_by_itself():
     assert asked(Model(PROFILE), two, two) == ["b1", "b2"], "a new model begins anew"
 
 
+LEAST_USAGE = {
+    "loadBalancerLoadPlacementStrategy": "LeastResourceUsageWithWeight",
+    "loadBalancerAverageResourceUsageDifferenceThresholdPercentage": 10,
+}
+
+
+@pytest.mark.parametrize(
+    ("usages", "settings", "decision"),
+    [
+        ({"b1": 90, "b2": 95}, {}, "b1 or b2, by chance: all are overloaded"),
+        ({"b1": 90}, {}, "b1: the only candidate, although overloaded"),
+        ({"b1": 10, "b2": 30, "b3": 80}, LEAST_USAGE, "b1 or b2, by chance"),
+        ({"b1": 70, "b2": 10}, LEAST_USAGE, "b2"),
+        ({}, LEAST_USAGE, "nowhere"),
+    ],
+)
+def test_chance_decides_only_between_several_brokers(usages, settings, decision):
+    case = placing(**usages)
+    case["settings"] |= settings
+    steps = Model("documented-4.2").derive("place.select", case).steps
+    assert [step.text for step in steps if step.label == "decision"] == [decision]
+
+
 def test_where_nothing_is_left_to_chance_equal_questions_get_equal_answers():
     tied = placing(b1=50, b2=50, b3=60)
     before = copy.deepcopy(tied)
