@@ -36,6 +36,12 @@ MISTAKES = {
         "  rules: [OVERLOAD-99",
         "overload-95-over-85-no-more: unknown rule 'OVERLOAD-99';",
     ),
+    "unknown rule of later documents": Mistake(
+        "  rules: [OVERLOAD-03]\n",
+        "  rules: [OVERLOAD-03]\n  changed_in: {documented-4.0: [UNIFORM-01]}\n",
+        "  changed_in: {",
+        "overload-95-over-85-no-more: unknown rule of documented-4.0 'UNIFORM-01';",
+    ),
     "rule without a check": Mistake(
         "rules: [OVERLOAD-03]", "rules: [OWN-13]", "  rules: [OWN-13", "OWN-13 is untestable"
     ),

@@ -109,7 +109,9 @@ def test_a_release_does_not_follow_the_readings_of_an_example(said, example, com
 
 def test_an_example_that_later_documents_decide_otherwise_says_so(said):
     _, out, _ = said("explain", "--example", "uniform-700-and-700")
-    assert "By documented-4.0 and later documents, other answers are right." in out
+    rule = "UNIFORM-05 (UniformLoadShedder moves its share of the difference, and no more)"
+    told = "By documented-4.0 and later documents, other answers are right, because of"
+    assert f"{told} {rule}." in out
 
 
 def test_another_answer_than_the_model_s_may_be_right(said):
