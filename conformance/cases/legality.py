@@ -237,14 +237,23 @@ def _named_strategies(trial: Trial) -> Iterator[str]:
                     yield name
 
 
+def profiles_judging(example: Example) -> list[str]:
+    """Return the profiles that judge a rule of the example, first those that judge all of them."""
+    known, named = specs.load(), {*example.rules}
+    judged = {
+        profile: named.intersection(rule.id for rule in known.rules_of(profile))
+        for profile in known.profiles
+    }
+    judging = [profile for profile, rules in judged.items() if rules]
+    return sorted(judging, key=lambda profile: judged[profile] != named)
+
+
 def first_profile_of(example: Example, trial: Trial) -> str:
-    """Return the first profile that judges a rule of the example and can answer its questions."""
-    bundled = specs.load()
-    judging = [
-        profile
-        for profile in bundled.profiles
-        if any(rule.id in example.rules for rule in bundled.rules_of(profile))
-    ]
+    """Return the first profile that judges the rules of the example and can answer its questions.
+
+    If no profile judges all of its rules, it is the first that judges one.
+    """
+    bundled, judging = specs.load(), profiles_judging(example)
     answerable = (one for one in judging if trial_flaw(trial, bundled.defaults(one)) is None)
     return next(answerable, judging[0])
 

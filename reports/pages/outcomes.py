@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+from pulsar_conformance.conformance.cases.legality import profiles_judging
 from pulsar_conformance.conformance.common.trial import Trial
 from pulsar_conformance.conformance.engine.evaluate import RuleEvaluator
 from pulsar_conformance.fixtures import Answer, Example
@@ -49,7 +50,7 @@ class DerivedExample:
         Errors: `MissingSetting` if every profile lacks a setting that the example needs.
         """
         declined: list[DerivedExample] = []
-        for profile in profiles_of(example):
+        for profile in profiles_judging(example):
             try:
                 worked = cls(example, profile, derivations(example, profile, example.readings))
             except MissingSetting as missing:
@@ -104,14 +105,6 @@ class DerivedExample:
                 if not same or drawn != drawn_brokers(self.example, self.profile, own):
                     tied = any(TIE in step.text for one in derived for step in one.steps)
                     yield ReadingOutcome(reading.id, alternative, answers, drawn, tied)
-
-
-def profiles_of(example: Example) -> list[str]:
-    """Return the profiles that judge one of the example's rules, in order."""
-    bundled, rules = load(), set(example.rules)
-    return [
-        one for one in bundled.profiles if any(rule.id in rules for rule in bundled.rules_of(one))
-    ]
 
 
 def drawn_brokers(example: Example, profile: str, readings: Mapping[str, str]) -> tuple[str, ...]:

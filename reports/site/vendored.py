@@ -20,8 +20,8 @@ from typing import Any
 import yaml
 from pulsar_conformance import reference, specs
 from pulsar_conformance.audit import simulation
+from pulsar_conformance.conformance.cases.legality import profiles_judging
 from pulsar_conformance.fixtures import examples
-from pulsar_conformance.reports.pages.outcomes import profiles_of
 from pulsar_conformance.specs.errors import UserError
 
 PACKAGES: Mapping[str, tuple[str, tuple[str, ...]]] = {
@@ -124,7 +124,7 @@ def _examples() -> Iterator[Mapping[str, Any]]:
         yield {
             "id": example.id,
             "title": example.title,
-            "profile": profiles_of(example)[0],
+            "profile": profiles_judging(example)[0],
             "readings": dict(example.readings),
             "ask": operation,
             "case": case,

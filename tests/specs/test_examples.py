@@ -10,6 +10,7 @@ import pytest
 from pulsar_conformance import fixtures, specs
 from pulsar_conformance.adapters.validation import check_answers
 from pulsar_conformance.conformance.cases.legality import example_allows, trial_flaw
+from pulsar_conformance.conformance.commands.main import main
 from pulsar_conformance.conformance.common.trial import Question, Trial
 from pulsar_conformance.conformance.engine.evaluate import RuleEvaluator
 from pulsar_conformance.conformance.explain.derivations import provided_example
@@ -253,3 +254,25 @@ def test_rules_that_a_calculation_names_hold_in_its_profile(example):
     for line in (*example.arithmetic, example.judged_by_rules or ""):
         named = known.rules.keys() & re.findall(r"[A-Z]+-\d\d", line)
         assert named <= held or VERSION.search(line), line
+
+
+# Two examples about load reports also have a rule that no document states.
+def test_an_example_is_answered_by_a_profile_with_all_of_its_rules():
+    rules = {name: {rule.id for rule in SPECS.rules_of(name)} for name in SPECS.profiles}
+    missing = {
+        example.id
+        for example in EXAMPLES
+        if not rules[provided_example(example, {}).profile].issuperset(example.rules)
+    }
+    assert missing == {"report-modular-sample", "report-with-more"}
+    assert not any(
+        held.issuperset(example.rules)
+        for example in EXAMPLES
+        if example.id in missing
+        for held in rules.values()
+    )
+
+
+def test_a_fifth_by_hand_is_a_fifth_by_the_model(capsys):
+    assert main(["explain", "uniform-less-than-the-difference"]) == 0
+    assert "500 MB/s x 0.2 = 100 MB/s" in " ".join(capsys.readouterr().out.split())
