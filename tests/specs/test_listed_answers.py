@@ -104,3 +104,36 @@ def test_every_answer_that_the_rule_allows_is_listed(example):
     ]
     listed = [answer["unload"] for [answer] in example.allowed]
     assert sorted(map(str, listed)) == sorted(map(str, allowed))
+
+
+PLACING = ("place.select", "place.broker")
+
+WITH_LISTED_BROKERS = [
+    one
+    for one in fixtures.examples()
+    if len(one.questions) == 1 and one.questions[0][0] in PLACING
+    if one.allowed and not one.judged_by_rules
+]
+
+
+@pytest.mark.parametrize("example", WITH_LISTED_BROKERS, ids=lambda one: one.id)
+def test_every_broker_that_the_rules_allow_is_listed(example):
+    [(operation, case)] = example.questions
+    profile = profiles_of(example)[0]
+    readings = Readings.of(profile, example.readings)
+    evaluator = RuleEvaluator(specs.load().defaults(profile), readings)
+    trial = Trial((Question(operation, case),))
+    judging = [
+        rule.id
+        for rule in specs.load().rules_of(profile)
+        if operation in rule.operations and rule.untestable is None
+    ]
+    listed = {answer["broker"] for [answer] in example.allowed}
+    allowed = {
+        name
+        for name in case.get("candidates", case["brokers"])
+        if not any(
+            evaluator.judge(rule, trial, [{"broker": name}]).word == "violated" for rule in judging
+        )
+    }
+    assert listed - {None} == allowed
