@@ -125,7 +125,7 @@ def _missing_setting_text(missing: Json) -> str:
     """Return text on a missing setting: its name, and the rules that are undecided without it."""
     rules = ", ".join(missing["rules"])
     return (
-        f"{missing['setting']} is not recorded, so in {missing['cycles']} cycles "
+        f"{missing['setting']} is not recorded, so in {counted(missing['cycles'], 'cycle')} "
         f"these rules are undecided: {rules}"
     )
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pulsar_conformance.specs.schemas import problem_with
+from pulsar_conformance.specs.text import counted
 
 SCHEMA = "world"
 
@@ -30,7 +31,7 @@ def _contradictions(data: Mapping[str, Any]) -> Iterator[str]:
     count = sum(one.get("count", 1) for one in brokers)
     for place, event in enumerate(data.get("events", ())):
         if event["broker"] > count:
-            known = f"the world has {count} brokers, numbered from 1"
+            known = f"the world has {counted(count, 'broker')}, numbered from 1"
             yield f"events[{place}].broker: there is no broker {event['broker']}; {known}"
     bundles = sum(one.get("count", 1) * one["bundles"] for one in brokers)
     hot = load.get("number", 0)

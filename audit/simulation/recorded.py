@@ -31,7 +31,7 @@ from pulsar_conformance.audit.simulation.worlds import (
 )
 from pulsar_conformance.conformance.cases.load_reports import BadSnapshot, saved_report
 from pulsar_conformance.specs.errors import why_unreadable
-from pulsar_conformance.specs.text import counted
+from pulsar_conformance.specs.text import counted, in_number
 
 REPORTS_UNTIL_GONE = 3
 """Number of missing reports after which a bundle or broker is assumed to be gone.
@@ -122,7 +122,7 @@ def _world_by_reports(history: _History) -> SimulatedWorld:
     """Return a world in which each cycle has the loads in the next report of every broker."""
     reports = {broker: [said for _, said in each] for broker, each in history.reports.items()}
     length = max(map(len, reports.values()))
-    count = f"up to {length} reports per broker, one per cycle"
+    count = f"up to {counted(length, 'report')} per broker, one per cycle"
     note = f"the loads of {history.cluster} are replayed: {count}"
     return _replay_world(history, reports, None, note)
 
@@ -131,9 +131,9 @@ def _world_by_cycles(history: _History) -> SimulatedWorld:
     """Return a world with the cycles of the history."""
     cycles = sorted(history.cycles)
     reports = _reports_at(cycles, history)
-    note = (
-        f"{counted(len(cycles), 'cycle')} of {history.cluster} are replayed at their recorded times"
-    )
+    ran, many = f"{counted(len(cycles), 'cycle')} of {history.cluster}", len(cycles) > 1
+    note = f"{ran} {'are' if many else 'is'} replayed at {'their' if many else 'its'} recorded "
+    note += in_number("time", len(cycles))
     world = _replay_world(history, reports, cycles[0], note)
     events = [
         BrokerEvent(number, broker, now is not None)

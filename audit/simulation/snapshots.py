@@ -14,7 +14,7 @@ from pulsar_conformance.audit.simulation.worlds import (
 )
 from pulsar_conformance.reference.cluster import RATE_FIELDS, RESOURCES
 from pulsar_conformance.reference.numbers import exact, throughput
-from pulsar_conformance.specs.text import enumerated
+from pulsar_conformance.specs.text import counted, enumerated
 
 ASSUMED = (
     "each broker's CPU and network use grow with its traffic in the ratio of its own load report, "
@@ -73,7 +73,7 @@ def snapshot_world(
         for (broker, said), scale in zip(brokers.items(), scales, strict=True)
     )
     notes = [*notes, ASSUMED, *(_busy_note(one, brokers[one], busy[one]) for one in busy)]
-    title = f"{len(simulated)} brokers as they were reported"
+    title = f"{counted(len(simulated), 'broker')} as reported"
     return SimulatedWorld(name, title, simulated, tuple(bundles), settings, notes=tuple(notes))
 
 

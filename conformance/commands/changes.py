@@ -87,7 +87,7 @@ def _compare(args: argparse.Namespace, work: OngoingWork) -> int:
 
 def _effort_note(operations: Sequence[str], examples: int) -> str:
     """Return a note on the number of examples that are asked, and how to ask fewer."""
-    asked = f"{examples} cases for each rule of {counted(len(operations), 'operation')}"
+    asked = f"{counted(examples, 'case')} for each rule of {counted(len(operations), 'operation')}"
     fewer = "to compare a single operation, give --operation NAME"
     return f"both releases answer {asked}, which takes several minutes; {fewer}"
 

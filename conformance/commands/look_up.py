@@ -206,7 +206,7 @@ def _profile_lines(_args: argparse.Namespace) -> Iterator[str]:
         rules = known.rules_of(name)
         left = sum(rule.untestable is not None for rule in rules)
         more = f"; {counted(left, 'more rule')} cannot be tested" if left else ""
-        rows.append((name, f"{len(rules) - left} rules", f"{profile.title}{more}"))
+        rows.append((name, counted(len(rules) - left, "rule"), f"{profile.title}{more}"))
     yield from columns(rows)
 
 

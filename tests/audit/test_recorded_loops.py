@@ -239,3 +239,13 @@ def test_brokers_that_do_not_start_as_recorded_are_named(tmp_path, capsys):
     told = "so the first cycle does not start as recorded: b1 at 15.0 % of cpu, recorded as 40.0 %"
     assert told in " ".join(capsys.readouterr().err.split())
     assert told in " ".join(page.read_text().split())
+
+
+def test_a_single_cycle_is_counted_in_the_singular(tmp_path, capsys):
+    lines = written(tmp_path, []).read_text().splitlines()
+    file = tmp_path / "one.jsonl"
+    file.write_text("\n".join(lines[:1] + lines[3:]))
+    assert main(["simulate", "--history", str(file), "--cycles", "1"]) == 0
+    out, err = capsys.readouterr()
+    assert "1 cycle of c is replayed at its recorded time\n" in err
+    assert "\n1 cycle of " in out

@@ -198,7 +198,7 @@ def test_load_reports_and_a_history_can_be_simulated(capsys):
     words = ("--reports", f"{reports}/modular", "--bundle-data", f"{reports}/bundle-data")
     status, out, _ = run(capsys, *words, "--conf", f"{reports}/broker.conf", "--cycles", "40")
     assert status == 0
-    assert "3 brokers as they were reported" in out
+    assert "3 brokers as reported" in out
     assert "released-3.0" in out
     status, out, _ = run(capsys, "--history", "fixtures/histories/cluster-3.0.7.json.gz")
     assert status == 0

@@ -61,4 +61,4 @@ def test_a_load_that_changes_has_its_second_value_from_cycle_10_on():
 def test_fewer_clusters_than_sizes_can_be_drawn(capsys):
     status, out, _ = run(capsys, "--smallest", "LOOP-05", "--examples", "1", "--cycles", "2")
     assert status == 0
-    assert out.rstrip().endswith("none of 1 clusters violates LOOP-05 within 2 cycles")
+    assert out.rstrip().endswith("the only cluster drawn does not violate LOOP-05 within 2 cycles")

@@ -19,6 +19,7 @@ from pulsar_conformance.conformance.explain.focus import Focus
 from pulsar_conformance.conformance.explain.paper import format_derivation
 from pulsar_conformance.reference import Derivation, Model
 from pulsar_conformance.reference.answers.shedding import SHED
+from pulsar_conformance.specs.text import counted
 
 USAGES = "the usage that each bundle causes, in percent; `;` separates brokers."
 CHANGING = f"`40 → 5` is 40 % at first, and 5 % from cycle {CHANGE} on."
@@ -93,8 +94,12 @@ def _arithmetic(derivation: Derivation, cycle: SimulatedCycle) -> Iterator[str]:
 
 def none_found_text(rule: str, examples: int, cycles: int) -> str:
     """Return a text that says that a search found no cluster with a violation of a rule."""
+    span = f"within {counted(cycles, 'cycle')}"
+    if examples == 1:
+        problem = "repeat itself" if rule == ENDLESS else f"violate {rule}"
+        return f"the only cluster drawn does not {problem} {span}"
     problem = "repeats itself" if rule == ENDLESS else f"violates {rule}"
-    return f"none of {examples} clusters {problem} within {cycles} cycles"
+    return f"none of {examples} clusters {problem} {span}"
 
 
 def smallest_page(
