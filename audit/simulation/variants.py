@@ -64,13 +64,14 @@ SETTING = re.compile(r"[A-Za-z]\w*=")
 
 @dataclass(frozen=True)
 class Variant:
-    """An implementation with a profile, a strategy and settings."""
+    """An implementation with a profile, a strategy and settings; `compared` if of `--compare`."""
 
     adapter: str
     profile: str
     strategy: str
     settings: Mapping[str, Any]
     placing: str = ITSELF
+    compared: bool = False
 
     @property
     def name(self) -> str:
@@ -238,6 +239,7 @@ def words_as_variant(text: str, usual: Variant) -> Variant:
         profile=specs.load().profile(named.get(PROFILE, followed)).id,
         strategy=strategy or usual.strategy,
         settings={**usual.settings, **settings},
+        compared=True,
     )
 
 
@@ -385,15 +387,13 @@ def _check_offers(variant: Variant, connection: Offering, world: SimulatedWorld)
 
 
 def _profile_hint(variant: Variant) -> str:
-    """Return a hint on the profiles under which the reference offers the strategy; empty if there
-    are none.
-    """
+    """Return a hint on the profiles with which the reference offers the strategy, if any."""
     bundled = specs.load()
+    documents = (name for name, profile in bundled.profiles.items() if not profile.released)
     offering = [
-        name
-        for name, profile in bundled.profiles.items()
-        if not profile.released and variant.strategy in strategies_of(bundled.defaults(name))
+        name for name in documents if variant.strategy in strategies_of(bundled.defaults(name))
     ]
     if variant.adapter != REFERENCE or not offering:
         return ""
-    return f", or add profile={' or '.join(offering)}, with which it offers the strategy"
+    option = f"{PROFILE}=" if variant.compared else f"--{PROFILE} "
+    return f", or give {option}{' or '.join(offering)}, with which it offers the strategy"

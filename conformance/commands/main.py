@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib import import_module
 from importlib.metadata import version
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NoReturn, TextIO, cast
 
@@ -266,7 +267,7 @@ def _parse(words: Sequence[str], command: str) -> argparse.Namespace:
     args: argparse.Namespace
     args, unknown = whole_parser(command).parse_known_args(words)
     if unknown:
-        raise UserError(_unknown_option(unknown[0], command))
+        raise UserError(_unknown_option(unknown[0], words, command))
     return args
 
 
@@ -321,13 +322,27 @@ def _add_arguments_and_help(parser: Parser, name: str) -> Parser:
     return parser
 
 
-def _unknown_option(option: str, command: str) -> str:
-    """Return the message for an argument that a command does not take."""
-    name = option.partition("=")[0]
+def _unknown_option(option: str, words: Sequence[str], command: str) -> str:
+    """Return the message for an argument that a command does not take; `words` are all of its
+    arguments.
+    """
+    name, _, value = option.partition("=")
+    value = value or next((after for one, after in pairwise(words) if one == option), "")
     known = re.findall(r"(?<!\S)--[a-z][a-z-]*", parser_of(command).format_help())
     near = [one for one in SAME_AS.get(name, ()) if one in known] or get_close_matches(name, known)
-    meant = f"did you mean {near[0]}?" if near else f"see {PACKAGE} {command} --help"
+    profile = _profile_of(value) if name == "--release" and near else ""
+    meant = f"did you mean {near[0]}{profile}?" if near else f"see {PACKAGE} {command} --help"
     return f"{name} is not an argument of {command}; {meant}"
+
+
+def _profile_of(release: str) -> str:
+    """Return a blank and the profile of a release; empty if the text names no release."""
+    from pulsar_conformance.specs.judged import nearest_profile
+
+    try:
+        return f" {nearest_profile(release.removeprefix('v'))}"
+    except UnknownName:
+        return ""
 
 
 class PlainOutput:

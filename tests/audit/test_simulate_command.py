@@ -250,7 +250,11 @@ MISTAKES = [
     (("--world", "crash", "--strategy", "Shedder"), "it does not offer Shedder; choose from"),
     (
         ("--world", "crash", "--compare", "strategy=TransferShedder"),
-        "UniformLoadShedder, or add profile=documented-4.0 or documented-4.2",
+        "UniformLoadShedder, or give profile=documented-4.0 or documented-4.2",
+    ),
+    (
+        ("--world", "crash", "--strategy", "TransferShedder", "--profile", "released-4.2"),
+        "UniformLoadShedder, or give --profile documented-4.0 or documented-4.2",
     ),
     (
         ("--world", "crash", "--compare", "profile=documented-4.2,strategy=TransferShedder"),

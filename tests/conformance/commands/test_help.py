@@ -87,8 +87,16 @@ def test_quick_examples_of_help_do_what_they_should(tmp_path, monkeypatch, capsy
             "not an argument of run; did you mean --examples?",
         ),
         (
-            ["simulate", "--release", "3.0.7"],
+            ["simulate", "--release", "soon"],
             "not an argument of simulate; did you mean --profile?",
+        ),
+        (
+            ["simulate", "--release", "4.2.1", "--world", "crash"],
+            "not an argument of simulate; did you mean --profile released-4.2?",
+        ),
+        (
+            ["simulate", "--world=crash", "--release=3.0"],
+            "not an argument of simulate; did you mean --profile released-3.0?",
         ),
         (
             ["simulate", "--moves", "--smallest"],
