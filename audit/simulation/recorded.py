@@ -146,6 +146,7 @@ def _world_by_cycles(history: _History) -> SimulatedWorld:
         brokers=tuple(replace(one, up=reports[one.name][0] is not None) for one in world.brokers),
         bundles=tuple(sorted(world.bundles, key=lambda one: one.name)),
         events=tuple(sorted(events, key=lambda one: one.cycle)),
+        began=cycles[0],
         clock=tuple((at - cycles[0]).total_seconds() / 60 for at in cycles),
         unloads=tuple(_unloads(cycles, history.acts)),
         assigned={

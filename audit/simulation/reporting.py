@@ -125,8 +125,8 @@ def _likeness_lines(course: SimulatedCourse, name: str) -> Iterator[str]:
         yield from paragraph(f"{name}: {unloads}, all as recorded")
     else:
         verb = "is" if found.unloads == 1 else "are"
-        problem = f"the first cycle whose unloads differ is cycle {found.alike}"
-        yield from paragraph(f"{name}: {unloads} {verb} recorded; {problem}:")
+        problem = f"the first cycle whose unloads differ is {course.world.cycle_text(found.alike)}"
+        yield from paragraph(f"{name}: {unloads} {verb} recorded; {problem}, counted from 0:")
         for which, unloads_of in (("recorded", found.recorded), ("simulated", found.simulated)):
             moves = [f"{one.bundle}: {one.source} → {one.target}" for one in sorted(unloads_of)]
             yield from (f"  {which} {move}" for move in moves or ["nothing"])
@@ -154,7 +154,8 @@ def random_text(course: SimulatedCourse) -> str:
     if not found:
         return ""
     count, first = found["placements"], found["first_cycle"]
-    when = f"the first in cycle {first}, were" if count > 1 else f"in cycle {first}, was"
+    cycle = course.world.cycle_text(first)
+    when = f"the first in {cycle}, were" if count > 1 else f"in {cycle}, was"
     told = f"{counted(count, 'placement')}, {when} among brokers that rank equally"
     return f"{told}; the release chooses one of them at random, so its result may differ"
 
@@ -182,13 +183,14 @@ def _fault_lines(courses: Sequence[SimulatedCourse], short: dict[str, str]) -> I
 def _faults_of(course: SimulatedCourse, name: str) -> Iterator[str]:
     for fault in loop_faults(course):
         who = f"{name}: " if name else ""
-        yield from paragraph(f"{fault.verdict} {who}{fault_text(fault)}", 2, "")
+        yield from paragraph(f"{fault.verdict} {who}{fault_text(fault, course)}", 2, "")
 
 
-def fault_text(fault: LoopFault) -> str:
+def fault_text(fault: LoopFault, course: SimulatedCourse) -> str:
     """Return a sentence about a violated rule and its first violation."""
     more = f" ({fault.count} times)" if fault.count > 1 else ""
-    return f"{fault.rule.id} {fault.rule.title}. In cycle {fault.cycle}, {fault.text}{more}."
+    when = course.world.cycle_text(fault.cycle)
+    return f"{fault.rule.id} {fault.rule.title}. In {when}, {fault.text}{more}."
 
 
 def variant_table_lines(measured: Sequence[Measures]) -> Iterator[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 from functools import cache
 from importlib.resources import files
 from itertools import pairwise
@@ -113,6 +114,8 @@ class SimulatedWorld:
     notes: tuple[str, ...] = field(default=())
     clock: tuple[float, ...] = ()
     """Minutes from the first recorded cycle to each recorded cycle."""
+    began: datetime | None = None
+    """Time of the first recorded cycle; None without recorded cycles."""
     unloads: tuple[RecordedUnload, ...] = ()
     """The leader's unloads for load shedding in the recorded cycles."""
     assigned: Mapping[tuple[int, str], str] = field(default_factory=dict)
@@ -144,6 +147,14 @@ class SimulatedWorld:
             if name not in self.files.values or value != self.files.values[name]
         }
         return replace(self, settings={**kept, **usual, **new}, files=found)
+
+    def cycle_text(self, number: int) -> str:
+        """Return text that names a cycle by its number and, if it is recorded, its time."""
+        if self.began is None or number >= len(self.clock):
+            return f"cycle {number}"
+        ran = self.began.astimezone(UTC) + timedelta(minutes=self.clock[number])
+        written = ran.isoformat(timespec="milliseconds").replace(".000", "")
+        return f"cycle {number} ({written.replace('+00:00', 'Z')})"
 
     @property
     def is_constant(self) -> bool:

@@ -120,7 +120,8 @@ def test_the_command_says_how_far_the_simulation_is_as_recorded(capsys):
     assert "10 unloads in 22 cycles, all as recorded" in capsys.readouterr().out
     main([*words, "--profile", RELEASE, "--setting", "loadBalancerHistoryResourcePercentage=0"])
     out = " ".join(capsys.readouterr().out.split())
-    assert "the first cycle whose unloads differ is cycle 1" in out
+    told = "the first cycle whose unloads differ is cycle 1 (2026-11-27T00:31:55.358Z), counted"
+    assert f"{told} from 0: recorded" in out
     assert "simulated nothing" in out
 
 
@@ -192,6 +193,8 @@ def test_a_broker_is_up_while_it_reports_and_cycles_keep_their_times(tmp_path):
     world = recorded_world(written(tmp_path, [(30, unloaded("shedding"))]))
     assert world.unloads == ()
     assert world.clock == (0, 1, 2)
+    assert world.cycle_text(2) == "cycle 2 (2026-01-01T00:03:00Z)"
+    assert world.cycle_text(3) == replace(world, began=None).cycle_text(3) == "cycle 3"
     assert [(one.cycle, one.broker, one.up) for one in world.events] == [
         (1, "two:1", True),
         (2, "two:1", False),

@@ -137,7 +137,7 @@ class ShownSimulation:
         shown = [_shown(one, measures.limit_of(course, one)) for one in self.cycles[first:]]
         if not over:
             return {"cycles": shown}
-        faults = [reporting.fault_text(one) for one in rules.loop_faults(course)]
+        faults = [reporting.fault_text(one, course) for one in rules.loop_faults(course)]
         figures = reporting.figures(measures.measures_of(course))
         table = dict(zip(reporting.HEADINGS[1:], figures, strict=True))
         told = {"random": reporting.random_text(course), "legend": reporting.LEGEND}
