@@ -126,7 +126,13 @@ def split(context: Context, case: Case, release: ReleasedWays) -> Derivation:
 def split_candidates(context: Context, case: Case, release: ReleasedWays) -> Derivation:
     """Return a release's answer: the bundles that its leader splits, and the bundles whose parts it
     unloads.
+
+    A release that refuses names with a cluster fails for such a namespace.
     """
+    old = next((one for one in case["namespaceBundles"] if one.count("/") > 1), None)
+    if old is not None and release.ways["old-names"] == "refused":
+        why = f"{old} is not tenant/namespace ({release.place('old-names')})"
+        return Derivation({"failed": why}, partial(_failure_steps, why))
     task = SplitterTask(Leader(case, context.settings(case), release))
     decided = {"split": list(task.split), "unload": list(task.unload)}
     return Derivation(decided, task.steps)
