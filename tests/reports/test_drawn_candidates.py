@@ -23,7 +23,7 @@ def test_the_candidates_of_a_placement_are_drawn_with_the_chosen_one():
     assert "b1: 95 %, left out; b2: 40 %, score 888.889, chosen" in said
     said = drawn("place-nobody-below-the-threshold")
     assert said.count("<figure>") == 1
-    assert "chosen ones is a right answer. b1: 75 %, left out, chosen; b2: 100 %" in said
+    assert "each of those chosen is a right answer. b1: 75 %, left out, chosen; b2: 100 %" in said
     assert "b3: 25 %, score 83.3333, chosen" in drawn("anti-broker-with-the-fewest")
 
 
