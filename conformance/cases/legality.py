@@ -15,7 +15,7 @@ from pulsar_conformance.adapters.validation import case_schema_error
 from pulsar_conformance.conformance.bundles.operations import SPLIT
 from pulsar_conformance.conformance.catalogue import OPERATIONS
 from pulsar_conformance.conformance.common.trial import DECLINED, Json, Trial
-from pulsar_conformance.fixtures import Answer, Example
+from pulsar_conformance.fixtures import Answer, Example, profiles_judging
 from pulsar_conformance.reference import MissingSetting, Model, Readings, Settings
 from pulsar_conformance.reference.cluster import RATE_FIELDS
 from pulsar_conformance.reference.context import Value
@@ -235,17 +235,6 @@ def _named_strategies(trial: Trial) -> Iterator[str]:
             for name in (case.get("strategy"), (case.get("settings") or {}).get(STRATEGY)):
                 if isinstance(name, str):
                     yield name
-
-
-def profiles_judging(example: Example) -> list[str]:
-    """Return the profiles that judge a rule of the example, first those that judge all of them."""
-    known, named = specs.load(), {*example.rules}
-    judged = {
-        profile: named.intersection(rule.id for rule in known.rules_of(profile))
-        for profile in known.profiles
-    }
-    judging = [profile for profile, rules in judged.items() if rules]
-    return sorted(judging, key=lambda profile: judged[profile] != named)
 
 
 def first_profile_of(example: Example, trial: Trial) -> str:

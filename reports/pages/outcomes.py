@@ -6,10 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from pulsar_conformance.conformance.cases.legality import profiles_judging
 from pulsar_conformance.conformance.common.trial import Trial
 from pulsar_conformance.conformance.engine.evaluate import RuleEvaluator
-from pulsar_conformance.fixtures import Answer, Example
+from pulsar_conformance.fixtures import Answer, Example, profiles_judging
 from pulsar_conformance.reference import Derivation, MissingSetting, Model, Readings
 from pulsar_conformance.reference.shedding_steps import TIE
 from pulsar_conformance.reports.pages.answers import format_answers

@@ -20,8 +20,7 @@ from typing import Any
 import yaml
 from pulsar_conformance import reference, specs
 from pulsar_conformance.audit import simulation
-from pulsar_conformance.conformance.cases.legality import profiles_judging
-from pulsar_conformance.fixtures import examples
+from pulsar_conformance.fixtures import examples, profiles_judging
 from pulsar_conformance.specs.errors import UserError
 
 PACKAGES: Mapping[str, tuple[str, tuple[str, ...]]] = {
