@@ -84,7 +84,7 @@ def test_the_reason_for_another_answer_than_by_hand_is_given(said, example, prof
     assert f"The answer by hand is different; {reason}" in out
 
 
-# Of 30 and 10 MB/s, a release computes 3 times as much, over 2, where the hand has 2, not over 2.
+# From 10 to 30 MB/s, a release counts 3 times as much, over 2, and the hand 2 times more.
 @pytest.mark.parametrize(
     ("example", "compared"),
     [
