@@ -25,10 +25,13 @@ from pulsar_conformance.audit.verdicts.open_points import (
     open_point,
     undecided_lines,
 )
-from pulsar_conformance.specs.text import WIDTH, counted, cut, paragraph, table
+from pulsar_conformance.specs.text import WIDTH, counted, cut, first_of, in_number, paragraph, table
 
 Json = dict[str, Any]
 MEGABYTE = 1_000_000
+
+MAX_LISTED_CLUSTERS = 5
+"""Maximum number of clusters without a cycle that the report names; the summary names all."""
 
 
 def report_lines(found: Json, faults: list[Json], cases: str) -> Iterator[str]:
@@ -47,6 +50,7 @@ def report_lines(found: Json, faults: list[Json], cases: str) -> Iterator[str]:
     yield from _period_lines(found["from"], found["to"])
     unloads = found["unloads"]
     yield ", ".join((counted(found["clusters"], "cluster"), *_cycle_counts(found)))
+    yield from _clusters_without_cycle_lines(found)
     broken = unloads["in_violation"]
     yield f"{counted(unloads['recorded'], 'unload')}, {broken} of them in cycles that break a rule"
     yield from _cause_lines(unloads)
@@ -84,6 +88,17 @@ def _cycle_counts(found: Json) -> Iterator[str]:
         yield counted(found["cycles"], "shedding cycle")
     if found["transfers"]:
         yield f"{counted(found['transfers'], 'shedding cycle')} known by unloads"
+
+
+def _clusters_without_cycle_lines(found: Json) -> Iterator[str]:
+    """Yield lines that name recorded clusters of which nothing is judged."""
+    names = found["clusters_without_cycle"]
+    if names:
+        noun = in_number("more cluster" if found["clusters"] else "cluster", len(names))
+        problem = f"{len(names)} {noun} {'has' if len(names) == 1 else 'have'} no cycle or unload"
+        yield from paragraph(
+            f"{problem} that can be judged: {first_of(names, MAX_LISTED_CLUSTERS)}", 2, ""
+        )
 
 
 def _period_lines(since: str | None, until: str | None) -> Iterator[str]:

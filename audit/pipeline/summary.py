@@ -142,9 +142,7 @@ def _count_frames(tables: Tables, changes: DataFrame, plan: AuditPlan) -> Mappin
         "judged": at_cycles.agg(F.countDistinct("cluster", "cycle").alias("cycles")),
         "transfers": _transfers(verdicts).agg(F.count(F.lit(1)).alias("cycles")),
         "known": first.agg(F.countDistinct("cluster", "cycle").alias("cycles")),
-        "clusters": first.select("cluster")
-        .union(went.select("cluster"))
-        .agg(F.countDistinct("cluster").alias("clusters")),
+        "clusters": _clusters(tables["records"], first, went, plan),
         "unchosen": _unchosen_unloads(tables["decisions"]).agg(count),
         "splits": tables["actions"].where("kind = 'split'").agg(count),
         "leaders": changes.agg(count),
@@ -157,6 +155,21 @@ def _count_frames(tables: Tables, changes: DataFrame, plan: AuditPlan) -> Mappin
         "follow": verdicts.where(is_fault() & F.col("follows").isNotNull()).agg(count),
         "strategies": _unknown_strategies(tables["cycles"], plan).agg(count),
     }
+
+
+def _clusters(records: DataFrame, ran: DataFrame, went: DataFrame, plan: AuditPlan) -> DataFrame:
+    """Return the number of clusters with cycles or unloads, and the names of all other clusters."""
+    used = rows_in_period(records.where("used"), F.col("at"), plan)
+    audited = ran.select("cluster").union(went.select("cluster"))
+    frames = (used.select("cluster").distinct(), False), (audited.distinct(), True)
+    each = (rows.withColumn("audited", F.lit(known)) for rows, known in frames)
+    named = reduce(DataFrame.union, each).groupBy("cluster").agg(F.bool_or("audited").alias("has"))
+    return named.agg(
+        F.count_if("has").alias("clusters"),
+        F.array_sort(F.collect_list(F.when(~F.col("has"), F.col("cluster")))).alias(
+            "clusters_without_cycle"
+        ),
+    )
 
 
 def _names_of_settings() -> Column:

@@ -68,7 +68,9 @@ def history(strategy, factor, usages):
 def audited(spark, tmp_path_factory):
     folder = tmp_path_factory.mktemp("omissions")
     each = (history_lines(cluster, history(*how)) for cluster, how in CLUSTERS.items())
-    (folder / "history.jsonl").write_text("".join(each))
+    owned = {"kind": "owners", "owners": {"c1:8080": ["a/b/0x00000000_0xffffffff"]}}
+    idle = history_lines("without-cycles", [(0, owned)])
+    (folder / "history.jsonl").write_text("".join((*each, idle)))
     plan, out = AuditPlan.of("released-3.0", by_documents_too=True), str(folder / "audit")
     none, how = Counterfactual({}, None), ReportOptions(quiet=True)
     found, report_lines = write_audit(
@@ -107,6 +109,12 @@ def test_the_documents_use_the_defaults_of_the_release_which_are_named(audited):
     assert differences["THRESHOLD-01"]["cycles"] == 3
     assert found["documents"]["defaults"] == {THRESHOLD: 10, "lowerBoundarySheddingEnabled": False}
     assert f"so taken from released-3.0: {THRESHOLD} = 10, lowerBoundarySheddingEnabled" in text
+
+
+def test_a_cluster_without_a_cycle_is_named(audited):
+    found, text = audited
+    assert (found["clusters"], found["clusters_without_cycle"]) == (4, ["without-cycles"])
+    assert "1 more cluster has no cycle or unload that can be judged: without-cycles" in text
 
 
 def test_documents_alone_have_no_default_of_a_release():

@@ -74,6 +74,18 @@ def test_the_last_cause_is_reported():
     assert last_cause(ValueError("")) == "ValueError"
 
 
+def test_clusters_without_a_cycle_are_named():
+    def told(clusters, names):
+        counts = {"clusters": clusters, "clusters_without_cycle": names}
+        found = {**FOUND, **counts, "unloads": NO_UNLOADS}
+        return " ".join(" ".join(report_lines(found, [], "out/cases")).split())
+
+    assert "no cycle or unload" not in told(1, [])
+    assert "2 more clusters have no cycle or unload that can be judged: a, b" in told(1, ["a", "b"])
+    assert "1 cluster has no cycle or unload that can be judged: a" in told(0, ["a"])
+    assert "judged: c, c, c, c, c and 4 more" in told(3, ["c"] * 9)
+
+
 def test_a_release_is_judged_by_the_documents_that_it_follows():
     of = specs.load().profile("released-3.0")
     documented = set(rules_of(AuditPlan.of("documented-3.0", of.readings)))
@@ -114,6 +126,7 @@ FOUND = {
     "unknown_settings": {},
     "lines": {"read": 9, "used": 9, "quarantined": {}},
     "clusters": 1,
+    "clusters_without_cycle": [],
     "cycles": 3,
     "cycles_judged": 3,
     "transfers": 0,
