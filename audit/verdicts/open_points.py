@@ -28,6 +28,7 @@ MAX_POINT_LENGTH = 4 * WIDTH
 OPEN_POINTS = (
     *(
         verdicts.ALLOWED_AT_OTHER_MOMENT,
+        verdicts.ALLOWED_BY_OTHER_REPORTS,
         verdicts.UNCERTAIN_UNLOAD,
         verdicts.IN_ANOTHER_VIEW,
         verdicts.MAY_HAVE_TO_STAY,

@@ -43,6 +43,10 @@ UNUSED_COLUMNS = ("cluster", "moment", "day", "decisions")
 ALLOWED_AT_OTHER_MOMENT = (
     "it is allowed with the reports known at another moment at which the cycle may have run"
 )
+ALLOWED_BY_OTHER_REPORTS = (
+    "it is allowed if the leader knew other reports: one that is recorded at about the time of the "
+    "cycle may have been read late, or timed by another clock"
+)
 UNCERTAIN_UNLOAD = "whether it is allowed depends on the uncertain cause of an unload"
 IN_ANOTHER_VIEW = "it may be allowed, because the state of the cluster is uncertain: "
 MAY_HAVE_TO_STAY = (
@@ -146,6 +150,7 @@ def _cycle_findings(
     looked = moments.groupBy("cluster", "cycle").agg(
         F.count(F.lit(1)).alias("looked"),
         F.any_value("doubt").alias("doubt"),
+        F.any_value("logged").alias("logged"),
         F.max(F.concat_ws("; ", changed, strategies, switch)).alias("changed"),
     )
     notes = made["broker_usage"].where("standing is not null").groupBy("cluster", "cycle")
@@ -340,9 +345,10 @@ def _evidence() -> Column:
     about = F.when(count == 1, F.lit("1 broker")).otherwise(
         F.concat(count.cast("string"), F.lit(" brokers"))
     )
+    by_moment = F.when(F.col("logged"), ALLOWED_BY_OTHER_REPORTS).otherwise(ALLOWED_AT_OTHER_MOMENT)
     doubt = (
         F.when(F.col("excused"), F.lit(MAY_HAVE_TO_STAY))
-        .when(F.col("times") < F.col("looked"), F.lit(ALLOWED_AT_OTHER_MOMENT))
+        .when(F.col("times") < F.col("looked"), by_moment)
         .when(F.col("sure") < F.col("looked"), _view_difference())
     )
     # No record of what is in doubt would decide a verdict that depends on the owner.

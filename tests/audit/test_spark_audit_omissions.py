@@ -10,6 +10,7 @@ from pulsar_conformance.audit.pipeline.plan import AuditPlan
 from pulsar_conformance.audit.pipeline.report import Counterfactual, ReportOptions, write_audit
 from pulsar_conformance.audit.pipeline.report_text import difference_lines, overall_verdict
 from pulsar_conformance.audit.verdicts.missing_settings import NOT_RECORDED
+from pulsar_conformance.audit.verdicts.verdicts import ALLOWED_BY_OTHER_REPORTS
 from standins.exported import history_lines, report
 from standins.sparks import spark
 
@@ -31,12 +32,16 @@ CLUSTERS = {
     "little": ("ThresholdShedder", 1, USAGES),
     "much": ("ThresholdShedder", 20, USAGES),
     "overloaded": ("OverloadShedder", 20, {**USAGES, "b1": 95}),
+    "read-late": ("OverloadShedder", 20, {**USAGES, "b1": 95}, 20),
     "unlike-brokers": ("ThresholdShedder", 20, {**USAGES, "b4": 80}),
 }
-"""The strategy, a factor for the traffic, and the brokers' usages, by cluster."""
+"""The strategy, a factor for the traffic, and the brokers' usages, by cluster.
+
+The fourth value is the usage that b1 reports until one second before the cycle.
+"""
 
 
-def history(strategy, factor, usages):
+def history(strategy, factor, usages, before=None):
     settings = {
         "loadBalancerLoadSheddingStrategy": f"{IMPL}{strategy}",
         "loadBalancerHistoryResourcePercentage": 0,
@@ -58,6 +63,11 @@ def history(strategy, factor, usages):
         cpu = {"usage": used, "limit": 100}
         reports[name] = {**one, **rates, "lastStats": stats, "cpu": cpu}
         yield 0.2, {"kind": "load_report", "broker": f"{name}:8080", "report": reports[name]}
+    if before is not None:
+        cpu = {"usage": before, "limit": 100}
+        former = {"broker": "b1:8080", "report": {**reports["b1"], "cpu": cpu}}
+        yield 0.3, {"kind": "load_report", **former}
+        yield 59 / 60, {"kind": "load_report", "broker": "b1:8080", "report": reports["b1"]}
     yield 1, {"kind": "cycle"}
     if "b4" in usages:
         yield 1.001, {"kind": "unloaded", "broker": "b4:8080", "bundle": owned[0], "cause": SHED}
@@ -113,8 +123,16 @@ def test_the_documents_use_the_defaults_of_the_release_which_are_named(audited):
 
 def test_a_cluster_without_a_cycle_is_named(audited):
     found, text = audited
-    assert (found["clusters"], found["clusters_without_cycle"]) == (4, ["without-cycles"])
+    assert (found["clusters"], found["clusters_without_cycle"]) == (5, ["without-cycles"])
     assert "1 more cluster has no cycle or unload that can be judged: without-cycles" in text
+
+
+def test_a_report_just_before_the_cycle_may_have_been_read_late(audited):
+    """Before its last report, b1 was at 20 %; the leader may not have known that report yet."""
+    found, _ = audited
+    points = {one["rule"]: one for one in found["undecided"]}
+    assert points["OVERLOAD-01"]["cluster"] == "read-late"
+    assert points["OVERLOAD-01"]["open_point"] == ALLOWED_BY_OTHER_REPORTS
 
 
 def test_documents_alone_have_no_default_of_a_release():
