@@ -24,6 +24,7 @@ from pulsar_conformance.audit.tables.last_reports import RHYTHM_INTERVALS, SILEN
 from pulsar_conformance.audit.verdicts import cases, extensible, transfers
 from pulsar_conformance.audit.verdicts.arithmetic import arithmetic_lines, difference_from_recorded
 from pulsar_conformance.audit.verdicts.moves import moment_before_move
+from pulsar_conformance.audit.verdicts.omissions import may_stay_text
 from pulsar_conformance.audit.verdicts.verdict_lines import (
     assumption_lines,
     judging_rules_text,
@@ -311,7 +312,8 @@ def _cycle_lines(
     unlike = yield from _arithmetic_lines(tables, plan, asked, decided, this, moment)
     if unlike and not told:
         who = judging_rules_text(tables["verdicts"].where(this))
-        yield from ("", *paragraph(f"{unlike}; {who}", 2))
+        stay = may_stay_text(tables, this, asked.broker, unlike)
+        yield from ("", *paragraph("; ".join(filter(None, (unlike, who, stay))), 2))
 
 
 def _is_recorded(tables: Tables, this: Column) -> bool:

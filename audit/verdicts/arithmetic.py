@@ -25,6 +25,8 @@ OwnerChoice = Callable[[Sequence[str]], str]
 TEXT_WIDTH = WIDTH - 4
 """Width of indented text, in characters."""
 
+NO_UNLOAD = "of which no unload is recorded"
+
 MAX_NAMED = 3
 """Maximum number of bundles that a text names; it gives only the number of all others."""
 
@@ -89,7 +91,7 @@ def difference_from_recorded(
     shed = {one for one, cause in recorded.items() if cause == SHEDDING}
     by = f"{saved['profile']}, by this arithmetic,"
     told = [(f"{by} keeps", shed - chosen, "which was shed")]
-    told += [(f"{by} unloads", chosen - recorded.keys(), "of which no unload is recorded")]
+    told += [(f"{by} unloads", chosen - recorded.keys(), NO_UNLOAD)]
     return "; ".join(
         f"{what} {_listed_bundles(pairs)}, {but}" for what, pairs, but in told if pairs
     )

@@ -20,7 +20,7 @@ from pulsar_conformance.audit.pipeline.summary import RULES_AT_OTHER_TIMES
 from pulsar_conformance.audit.tables import cycles
 from pulsar_conformance.audit.tables.formatting import precise_utc
 from pulsar_conformance.audit.verdicts import cases
-from pulsar_conformance.audit.verdicts.arithmetic import chosen_unloads
+from pulsar_conformance.audit.verdicts.arithmetic import NO_UNLOAD, chosen_unloads
 from pulsar_conformance.audit.verdicts.checks.registry import ALLOWED
 from pulsar_conformance.conformance.explain.focus import Focus
 from pyspark.sql import Column, DataFrame
@@ -31,6 +31,12 @@ Tables = Mapping[str, DataFrame]
 CYCLE = ["cluster", "cycle"]
 CHOSEN = "chosen and movable"
 """SQL condition for a decision that a bundle is to be unloaded."""
+
+MAY_HAVE_STAYED = (
+    "a bundle of the broker may have had to stay, since its owner has as few bundles of the "
+    "namespace as any other broker, or the namespace is in an anti-affinity group, so the report "
+    "does not count this as an omission"
+)
 
 MAX_COMPUTED_CYCLES = 50
 """Maximum number of cycles whose arithmetic is computed.
@@ -78,6 +84,20 @@ def _brokers_that_kept_all(tables: Tables, plan: AuditPlan) -> DataFrame:
     each = chosen.where(_may_be_worthwhile(plan)).groupBy(*CYCLE, "broker", "looked")
     found = each.agg(F.countDistinct("moment").alias("times"), F.min("moment").alias("moment"))
     return found.where("times = looked").select(*CYCLE, "moment", "broker")
+
+
+def may_stay_text(tables: Tables, this: Column, broker: str | None, unlike: str) -> str:
+    """Return why the report does not count an omission; empty if no bundle may have had to stay.
+
+    `this` selects the cycle, and `unlike` is the text of `difference_from_recorded` about `broker`
+    or a bundle.
+    """
+    if NO_UNLOAD not in unlike:
+        return ""
+    held = tables["broker_decisions"].where(this & (F.col("held") > 0)).select("broker").distinct()
+    names = (str(row["broker"]) for row in held.collect())
+    kept = any(name == broker or f" of {name}, {NO_UNLOAD}" in unlike for name in names)
+    return MAY_HAVE_STAYED if kept else ""
 
 
 def cycles_without_doubt(tables: Tables) -> DataFrame:

@@ -6,7 +6,10 @@ import pytest
 
 pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
 
+from pulsar_conformance.audit.verdicts.arithmetic import NO_UNLOAD
+from pulsar_conformance.audit.verdicts.omissions import MAY_HAVE_STAYED, may_stay_text
 from pulsar_conformance.audit.verdicts.verdict_lines import judging_rules_text, verdict_lines
+from pyspark.sql import functions as F
 from standins.sparks import spark
 
 pytestmark = pytest.mark.spark
@@ -54,3 +57,18 @@ def test_rules_that_are_kept_are_named(session):
     kept = session.createDataFrame([("SHED-02",), ("OVERLOAD-01",)], "rule string")
     assert judging_rules_text(kept).endswith("are all kept (OVERLOAD-01, SHED-02)")
     assert judging_rules_text(kept.limit(0)) == "no rule judges this cycle"
+
+
+@pytest.mark.parametrize(
+    ("broker", "unlike", "told"),
+    [
+        ("b1", f"it unloads A of b1, {NO_UNLOAD}", MAY_HAVE_STAYED),
+        (None, f"it unloads A of b1, {NO_UNLOAD}", MAY_HAVE_STAYED),
+        ("b2", f"it unloads A of b2, {NO_UNLOAD}", ""),
+        ("b1", "it keeps A of b1, which was shed", ""),
+    ],
+)
+def test_a_broker_of_which_a_bundle_may_have_stayed_is_told(session, broker, unlike, told):
+    rows = session.createDataFrame([("b1", 1), ("b2", 0)], "broker string, held int")
+    tables = {"broker_decisions": rows}
+    assert may_stay_text(tables, F.lit(True), broker, unlike) == told
