@@ -31,12 +31,9 @@ from pulsar_conformance.adapters.questions import BadLine, json_values, parts
 from pulsar_conformance.adapters.validation import case_schema_error
 from pulsar_conformance.reference import MissingSetting, Model
 from pulsar_conformance.specs.errors import UserError, print_note
-from pulsar_conformance.specs.questions import FIELDS, FORM, why_no_question
+from pulsar_conformance.specs.questions import FIELDS, FIELDS_OF_SAVED_CASES, FORM, why_no_question
 from pulsar_conformance.specs.text import printable
 from pulsar_conformance.specs.unused import unused_parts
-
-FIELDS_OF_SAVED_CASES = frozenset({"profile", "readings", "rule", "ways"})
-"""Fields that the suite adds to saved cases; they are not part of the question."""
 
 FIRST_SIGNAL_STATUS = 128
 """Exit status of a process killed by a signal, less the number of the signal."""
@@ -71,7 +68,7 @@ def parse_question(number: int, value: JSON) -> tuple[str, JSON]:
     """Return a question's operation and case; raise BadLine if it is invalid."""
     if problem := why_no_question(value):
         raise BadLine(number, problem)
-    if more := sorted(set(value) - {*FIELDS} - FIELDS_OF_SAVED_CASES):
+    if more := sorted(set(value) - {*FIELDS, *FIELDS_OF_SAVED_CASES}):
         raise BadLine(number, f"it is not of the form {FORM}: it also has {', '.join(more)}")
     operation = value["ask"]
     if operation not in OPERATIONS:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from pulsar_conformance.adapters.protocol import JSON, NotJSON, TextPlace, parse_json
 from pulsar_conformance.specs.errors import UserError
-from pulsar_conformance.specs.questions import why_no_question
+from pulsar_conformance.specs.questions import EARLIER, why_no_question
 
 VALUE_STARTS = (b"{", b"[")
 TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[{}\[\]"]')
@@ -158,11 +158,18 @@ def _is_question(row: InputLine) -> bool:
 def parts(value: JSON) -> list[JSON] | None:
     """Return the parts of a value that should be questions; None if the value has another form.
 
-    The value is a question, a list of questions, or `{"trial": [...]}`.
+    The value is a question, a list of questions, or `{"trial": [...]}`. Questions in its `after`
+    come first.
     """
     if isinstance(value, list):
         each = [parts(one) if isinstance(one, dict) else [one] for one in value]
         inner = [one for some in each if some for one in some]
         return inner if value and all(each) else None
-    asked = value.get("trial", [value]) if isinstance(value, dict) else None
-    return asked if isinstance(asked, list) and asked else None
+    if not isinstance(value, dict):
+        return None
+    earlier = value.get(EARLIER, [])
+    own = {name: one for name, one in value.items() if name != EARLIER}
+    asked = own.get("trial", [own])
+    if not isinstance(asked, list) or not asked or not isinstance(earlier, list):
+        return None
+    return [*earlier, *asked]

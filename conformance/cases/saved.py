@@ -20,6 +20,7 @@ from pulsar_conformance.conformance.common import WORKSPACE
 from pulsar_conformance.conformance.common.trial import Question, Trial
 from pulsar_conformance.reference import Derivation, MissingSetting, Model
 from pulsar_conformance.specs.errors import UserError, hint_at_file, why_unreadable
+from pulsar_conformance.specs.questions import EARLIER, FIELDS_OF_SAVED_CASES, FORM, why_no_question
 
 if TYPE_CHECKING:
     from pulsar_conformance.specs.judged import JudgedVersion
@@ -107,8 +108,9 @@ def case_file_path(trial: Trial) -> Path:
 def save(trial: Trial, root: Path, about: Mapping[str, Any]) -> Path:
     """Save a failing trial atomically; return the file's path relative to `root`.
 
-    `about` has further fields for the file, such as the profile.
+    `about` has further fields for the file: some of `FIELDS_OF_SAVED_CASES`.
     """
+    assert set(about) <= {*FIELDS_OF_SAVED_CASES}, sorted(about)
     relative = case_file_path(trial)
     target = root / relative
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -124,7 +126,7 @@ def case_content(trial: Trial) -> dict[str, Any]:
     lines = trial.as_json()
     content = lines[0] if len(lines) == 1 else {"trial": lines}
     before = Trial(trial.before).as_json()
-    return {"after": before, **content} if before else content
+    return {EARLIER: before, **content} if before else content
 
 
 def load_saved(file: Path, defaults: Mapping[str, Any] | None = None) -> SavedTrial:
@@ -174,7 +176,7 @@ def _values_in(name: str, content: bytes, otherwise: str = "") -> list[tuple[int
 def trial_of(data: Any) -> Trial | None:
     """Return the trial in a case file's content; None if the content has another form."""
     lines = data.get("trial", [data]) if isinstance(data, dict) else None
-    before = data.get("after", []) if isinstance(data, dict) else None
+    before = data.get(EARLIER, []) if isinstance(data, dict) else None
     if not isinstance(lines, list) or not lines or not isinstance(before, list):
         return None
     for line in (*before, *lines):
@@ -184,8 +186,6 @@ def trial_of(data: Any) -> Trial | None:
 
 
 def _why_no_trial(data: Any) -> str:
-    from pulsar_conformance.specs.questions import FORM, why_no_question
-
     return why_no_question(data) or f"it is not of the form {FORM}"
 
 

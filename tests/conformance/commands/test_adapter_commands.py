@@ -15,6 +15,7 @@ from pulsar_conformance.adapters import ask, new_adapter
 from pulsar_conformance.adapters.names import connect
 from pulsar_conformance.conformance.commands import check as checkup
 from pulsar_conformance.specs.errors import status_of
+from pulsar_conformance.specs.questions import FIELDS_OF_SAVED_CASES
 from standins.examples import EXAMPLES
 
 STANDINS = Path(__file__).parents[2] / "standins"
@@ -42,7 +43,9 @@ def test_ask_answers_in_order_whatever_the_operation(monkeypatch, capsys):
 def test_ask_takes_the_files_that_the_suite_writes(tmp_path, monkeypatch, capsys):
     """A saved case has many lines, and contains the profile and readings of its run."""
     one, several = tmp_path / "one.json", tmp_path / "several.json"
-    about = {"rule": "BUNDLE-01", "profile": "documented-3.0", "readings": {}}
+    about = {"rule": "BUNDLE-01", "profile": "documented-3.0", "readings": {}, "ways": {}}
+    about["excluded"] = {"reference": ["grace-edge=free"]}
+    assert set(about) == {*FIELDS_OF_SAVED_CASES}
     one.write_text(json.dumps({**CREATE, **about}, indent=1) + "\n")
     several.write_text(json.dumps({"trial": [CREATE, CREATE], **about}, indent=1) + "\n")
     assert run(ask, "reference", str(one), str(several)) == 0
@@ -50,6 +53,16 @@ def test_ask_takes_the_files_that_the_suite_writes(tmp_path, monkeypatch, capsys
     lines = [*one.read_text().splitlines(), CREATE, *several.read_text().splitlines()]
     assert run(ask, "reference", lines=lines, monkeypatch=monkeypatch) == 0
     assert [json.loads(line) for line in capsys.readouterr().out.splitlines()] == [HALVES] * 4
+
+
+@pytest.mark.parametrize("saved", [{**CREATE}, {"trial": [CREATE]}])
+def test_ask_puts_earlier_questions_of_a_saved_case_first(saved, monkeypatch, capsys):
+    earlier = {"ask": "usage.nic", "case": EXAMPLES["usage.nic"][0]}
+    lines = [{"after": [earlier], **saved}, {"after": "none", **saved}]
+    assert run(ask, "reference", lines=lines, monkeypatch=monkeypatch) == 2
+    *answers, wrong = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert answers == [{"gbps": 10}, HALVES]
+    assert "line 2: it is not of the form" in wrong["error"]
 
 
 def test_standard_input_is_asked_under_the_profile_that_it_names(tmp_path, monkeypatch, capsys):
