@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from operator import itemgetter
@@ -174,11 +174,52 @@ def why_no_rule_applies(run: Run, rules: Sequence[specs.Rule]) -> str:
     return f"{run.name}: {judged} ({why})"
 
 
+def why_not_fixed(run: Run) -> str:
+    """Return why a replayed case that breaks no rule may still show a fault; otherwise "".
+
+    The reason is a rule that the answers break under the readings with which the case was saved,
+    if the implementation's answers leave these readings undecided. Errors: `AdapterError`.
+    """
+    judged, trial = run.judge(), run.plan.replay
+    given = [answers for one in judged.findings.values() for _, answers in one.answered]
+    resolved = judged.implementation.resolved
+    saved = {
+        name: value
+        for name, value in run.plan.replay_readings.items()
+        if value in resolved.open.get(name, ()) and value != resolved.chosen[name]
+    }
+    if trial is None or not given or not saved:
+        return ""
+
+    def broken(choices: Mapping[str, str]) -> list[str]:
+        under = judged.implementation.choosing(choices)
+        return [
+            rule.id
+            for rule in run.rules
+            if under.inapplicable(rule) is None
+            and run.plan.deviation(rule.id, *run.implementation.names) is None
+            and under.evaluator.judge(rule.id, trial, given[0]).word == "violated"
+        ]
+
+    if broken({}) or not broken(saved):
+        return ""
+    for name in [*saved]:
+        fewer = {one: value for one, value in saved.items() if one != name}
+        saved = fewer if broken(fewer) else saved
+    listed = [f"{name}={value}" for name, value in saved.items()]
+    assumed = [f"{name}={resolved.chosen[name]}" for name in saved]
+    return (
+        f"breaks {', '.join(broken(saved))} under {', '.join(listed)}, as when the case was saved; "
+        f"now {', '.join(assumed)} is assumed, because the answers leave it undecided; to judge "
+        f"as before, add {' '.join(f'--reading {one}' for one in listed)}"
+    )
+
+
 def lines_on_rules_left_out(run: Run, judged: bool) -> Iterator[str]:
     """Yield lines that say which rules do not apply to a replayed case, and why.
 
     Rules with the same reason are listed together. If no rule applies, so that nothing is `judged`,
-    a single line gives the most frequent reason.
+    a single line gives the most frequent reason. The last lines name readings that hide a fault.
     """
     if not judged:
         yield why_no_rule_applies(run, run.rules)
@@ -192,3 +233,5 @@ def lines_on_rules_left_out(run: Run, judged: bool) -> Iterator[str]:
         yield f"{run.name}: these rules of {run.profile} do not apply to this case:"
     for why, names in by_reason.items():
         yield from paragraph(f"{', '.join(names)}: {why}", 4, "  ")
+    if why := why_not_fixed(run):
+        yield from paragraph(f"{run.name} {why}", 2, "")

@@ -42,6 +42,8 @@ class SavedTrial(NamedTuple):
     profile: str | None = None
     excluded: Mapping[str, list[str]] | None = None
     """By adapter: the alternatives, as `name=value`, that its answers had excluded."""
+    readings: Mapping[str, str] | None = None
+    """The alternative of each reading by which the answers were judged."""
 
 
 @dataclass(frozen=True)
@@ -148,7 +150,8 @@ def load_saved(file: Path, defaults: Mapping[str, Any] | None = None) -> SavedTr
     problem = None if defaults is None else trial_flaw(trial, defaults)
     if problem:
         raise BadCase(f"{file}: {problem}")
-    return SavedTrial(trial, data.get("rule"), data.get("profile"), data.get("excluded"))
+    fields = (data.get(name) for name in ("rule", "profile", "excluded", "readings"))
+    return SavedTrial(trial, *fields)
 
 
 def _values_in(name: str, content: bytes, otherwise: str = "") -> list[tuple[int, Any]]:
@@ -239,7 +242,7 @@ def read_questions_of_user(file: str) -> list[ProvidedQuestions]:
     Errors: `BadCase`.
     """
     name = "standard input" if file == STANDARD_INPUT else file
-    text = _read_text(file, name)
+    text = sys.stdin.buffer.read() if file == STANDARD_INPUT else _read_bytes(Path(file), name)
     otherwise = ZNODES_HINT if b"/loadbalance/brokers/" in text else FORMS_HINT
     found = _values_in(name, text, otherwise)
     if len(found) == 1:
@@ -253,10 +256,6 @@ def read_questions_of_user(file: str) -> list[ProvidedQuestions]:
         place = f"{name}, line {number}{which}"
         asked.append(_provided_questions(place, value, b"" if asked else text))
     return asked
-
-
-def _read_text(file: str, name: str) -> bytes:
-    return sys.stdin.buffer.read() if file == STANDARD_INPUT else _read_bytes(Path(file), name)
 
 
 def _read_bytes(file: Path, name: str) -> bytes:

@@ -18,6 +18,7 @@ from pulsar_conformance.conformance.session import (
     answer_is_all_demanded,
     rules_reached,
     why_no_rule_applies,
+    why_not_fixed,
 )
 
 Word = Literal["FIXED", "FAILED", "KNOWN", "UNJUDGED", "ERROR"]
@@ -87,6 +88,8 @@ def _outcome(file: str, run: Run) -> ReplayOutcome:
         return ReplayOutcome(
             file, word, run.name, run.profile, why=why_no_rule_applies(run, run.rules)
         )
+    if word == "FIXED" and (doubt := why_not_fixed(run)):
+        return ReplayOutcome(file, "UNJUDGED", run.name, run.profile, why=doubt)
     why = telling[0].why if word in ("ERROR", "UNJUDGED") else ""
     rules = tuple(one.rule for one in telling)
     status = max(one.exit_status(False) for one in telling)

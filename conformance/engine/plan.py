@@ -80,6 +80,8 @@ class Plan:
     """
     fail_fast: bool = False
     """True if the run ends at the first broken rule."""
+    replay_readings: Mapping[str, str] = field(default_factory=dict)
+    """The readings by which the replayed case was judged when it was saved."""
     known: KnownAnswers[Outcome] = field(default_factory=KnownAnswers, compare=False, repr=False)
     """The answers that implementations of this run have given."""
 
@@ -125,6 +127,7 @@ class Plan:
             examples, seed, root, limits or Limits(),
             saved.load_campaign(Path(campaign)) if campaign else None,
             (replayed and replayed.excluded) or {}, fail_fast,
+            (replayed and replayed.readings) or {},
         )  # fmt: skip
         plan._check_rules()
         return plan

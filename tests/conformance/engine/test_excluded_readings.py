@@ -5,10 +5,13 @@ from dataclasses import replace
 
 import pytest
 from pulsar_conformance.adapters.reference import ReferenceConnection
+from pulsar_conformance.conformance.compare.replay import replay_cases
+from pulsar_conformance.conformance.engine import ask
 from pulsar_conformance.conformance.engine import implementation as implementations
 from pulsar_conformance.conformance.engine.plan import Plan
 from pulsar_conformance.conformance.engine.readings import ResolvedReadings, resolve_readings
 from pulsar_conformance.conformance.engine.run import Run
+from pulsar_conformance.conformance.session import lines_on_rules_left_out
 
 PROFILE, BROKEN = "documented-3.0", "SHED-04"
 FREE, BLOCKED = "grace-edge=free", "grace-edge=blocked"
@@ -55,6 +58,36 @@ def test_what_answers_have_not_excluded_is_an_excuse_in_a_replay_too(failure, tm
     file = tmp_path / found.case_file
     assert "excluded" not in json.loads(file.read_text())
     assert failure(replay=str(file)).passes_under == (FREE,)
+
+
+def test_a_case_that_passes_only_under_an_assumed_reading_is_not_fixed(
+    failure, monkeypatch, tmp_path
+):
+    """The class is unchanged, but the reading that the run was given is missing in the replay."""
+    file = tmp_path / failure().case_file
+    free = ReferenceConnection("free", PROFILE, {"grace-edge": "free"})
+    free.hello = replace(free.hello, readings={})
+    monkeypatch.setattr(implementations, "connect", lambda *_: free)
+    monkeypatch.setattr(ask, "aimed_trials", lambda *_: {})
+
+    def replayed(*readings):
+        plan = Plan.make(["reference"], [PROFILE], readings, replay=str(file))
+        [outcome] = replay_cases([file], lambda _: plan)
+        return outcome, " ".join(lines_on_rules_left_out(Run(plan, "reference", PROFILE), True))
+
+    outcome, said = replayed()
+    assert (outcome.outcome, outcome.status) == ("UNJUDGED", 0)
+    hint = f"now {FREE} is assumed"
+    assert outcome.why.startswith(f"breaks {BROKEN} under {BLOCKED}, as when the case was saved")
+    assert hint in outcome.why
+    assert hint in said
+    assert outcome.why.endswith(f"--reading {BLOCKED}")
+    outcome, said = replayed(BLOCKED)
+    assert (outcome.outcome, outcome.rules, outcome.status) == ("FAILED", (BROKEN,), 1)
+    assert hint not in said
+    outcome, said = replayed(FREE)
+    assert outcome.outcome == "FIXED"
+    assert hint not in said
 
 
 class WithoutGrace(ReferenceConnection):
