@@ -122,9 +122,10 @@ def add_judging_options(
 ) -> None:
     """Add `--judge-by`, `--reading` and `--time-limit`.
 
-    If `default` is None, the case files name the default profile.
+    If `default` is None, the case files or the adapter determine the default profile.
     """
-    usual = "%(default)s" if default else f"the one that the files name, or {DEFAULT_PROFILE}"
+    unnamed = f"for a Pulsar release, that of its line; for others, {DEFAULT_PROFILE}"
+    usual = "%(default)s" if default else f"the one that the files name; otherwise, {unnamed}"
     add_profile(
         parser,
         f"the profile to judge by; the command `profiles` lists them ({usual})",

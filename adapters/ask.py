@@ -15,13 +15,13 @@ from types import FrameType
 from typing import NoReturn, TextIO
 
 from pulsar_conformance.adapters.arguments import (
-    DEFAULT_PROFILE,
     STANDARD_INPUT,
     UNUSABLE_STATUS,
     add_adapter,
     add_judging_options,
     limits_within,
     profile_and_readings,
+    profile_of_version,
 )
 from pulsar_conformance.adapters.connection import Connection
 from pulsar_conformance.adapters.errors import AdapterError
@@ -143,10 +143,10 @@ def ask_lines(
 ) -> int:
     """Print one output line per question, in order; return the number of invalid questions.
 
-    The line is an object with `error` if the question is invalid, or if its case failed and `lacks`
-    finds a required setting missing. Standard error gets these errors, and notes on unknown
-    settings. If the implementation cannot answer, the answers so far are printed, and AdapterError
-    is raised.
+    The line is an object with `error` if the question cannot be asked, and the answer otherwise. A
+    question is also invalid if it got the answer `failed`, and `lacks` finds a required setting
+    missing. Standard error gets the errors, the missing settings, and notes on unknown settings. If
+    the implementation cannot answer, the answers so far are printed, and AdapterError is raised.
     """
     bad = 0
     noted: set[str] = set()
@@ -174,8 +174,10 @@ def ask_lines(
             raise
         for number, case, answer in zip(group.numbers, group.cases, answers, strict=True):
             problem = lacks(group.operation, case) if "failed" in answer else ""
-            bad += bool(problem)
-            out.write(f"{json_text(wrong(number, problem) if problem else answer)}\n")
+            if problem:
+                bad += 1
+                wrong(number, problem)
+            out.write(f"{json_text(answer)}\n")
         out.flush()
     return bad
 
@@ -235,9 +237,10 @@ class _Lines:
         yield from self._lines
 
 
-def _profile_of(files: Iterable[_Lines]) -> str:
-    """Return the profile that the files name, or the default. Errors: `UserError` if they name
-    several.
+def _profile_of(files: Iterable[_Lines], adapter: str) -> str:
+    """Return the profile that the files name, or the default for the adapter's version of Pulsar.
+
+    Errors: `UserError` if the files name several profiles.
     """
     found = ((one.profile(), one.name or "standard input") for one in files)
     named = {profile: name for profile, name in found if profile is not None}
@@ -247,7 +250,7 @@ def _profile_of(files: Iterable[_Lines]) -> str:
             f"{named_by_file}; give one profile for all with --judge-by, or use a separate command "
             "for each profile"
         )
-    return next(iter(named), DEFAULT_PROFILE)
+    return next(iter(named), None) or profile_of_version([adapter])
 
 
 def _positive(text: str) -> int:
@@ -288,7 +291,7 @@ def _print_answers(args: argparse.Namespace) -> int:
     try:
         check_name(args.adapter)
         files = [_Lines(name) for name in args.files or [STANDARD_INPUT]]
-        args.profile = args.profile or _profile_of(files)
+        args.profile = args.profile or _profile_of(files, args.adapter)
         profile, readings = profile_and_readings(args)
         limits = limits_within(args.time_limit)
         with connect(args.adapter, profile, readings, limits) as connection:
