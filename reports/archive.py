@@ -25,9 +25,9 @@ FORMAT = 1
 SHARED = ("message", "shapes")
 READ_ME = """\
 Worked examples of Apache Pulsar's documented load balancing: questions, and every answer that the
-documents allow. index.json lists the examples. It also lists the profiles, readings, operations and
-shedding strategies, and the alternatives of each reading that a profile permits. Each example is in
-cases/OPERATION/ID.json:
+rules of the example allow; another rule may forbid some of them. index.json lists the examples. It
+also lists the profiles, readings, operations and shedding strategies, and the alternatives of each
+reading that a profile permits. Each example is in cases/OPERATION/ID.json:
 
   id, title, rules   what the example is about; rules.json has the statements of the rules and their
                      sources, each with the profiles that cite it

@@ -260,11 +260,14 @@ def comparison_by_hand(example: Example, possible: Sequence[Sequence[Answer]], m
     same = all(example_allows(example, one) for one in possible)
     if same or all(_allows_in_another_order(example, one) for one in possible):
         others = len(example.allowed) - 1
-        verb = "is" if others == 1 else "are"
+        verb, them = ("is", "it") if others == 1 else ("are", "some of them")
         order = "" if same else ", in another order"
         despite = f", although {other}" if other else ""
-        more = f"; {counted(others, 'other')} {verb} also allowed" if others else ""
-        sentences.append(f"The answer by hand is the same{order}{despite}{more}.")
+        more = (
+            f"; {counted(others, 'other')} {verb} also allowed by the rules of this example, "
+            f"though another rule may forbid {them}"
+        )
+        sentences.append(f"The answer by hand is the same{order}{despite}{more if others else ''}.")
     else:
         sentences.append(f"The answer by hand is different{other and f'; {other}'}.")
         known = example.released.get(version_of_released(model.profile))

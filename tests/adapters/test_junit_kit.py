@@ -162,6 +162,7 @@ def test_a_failure_says_what_differs_and_shows_traffic_in_each_direction(suites)
     shown = next(text for text in failures if "\noverload-95-over-85: " in f"\n{text}")
     as_a_whole = "the answer as a whole differs from this example's; no rule is judged by itself.\n"
     assert f"\n{as_a_whole}the example illustrates OVERLOAD-02:\nOVERLOAD-02: " in shown
+    assert "more\n          by the rules of this example; another rule may forbid some\n" in shown
     traffic = "in 0 B/s, 0 msg/s; out 27000000 B/s, 2700 msg/s\n"
     assert f"\ntraffic   shop/eu/0x80000000_0xa0000000 shortTermData: {traffic}" in shown
 

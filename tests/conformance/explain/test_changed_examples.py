@@ -107,6 +107,21 @@ def test_a_release_does_not_follow_the_readings_of_an_example(said, example, com
     assert f"The answer by hand is {compared}" in out
 
 
+@pytest.mark.parametrize(
+    ("example", "others"),
+    [
+        ("overload-95-over-85", "6 others are"),
+        ("shed-under-two-brokers", "1 other is"),
+    ],
+)
+def test_other_answers_are_allowed_by_the_rules_of_the_example_alone(said, example, others):
+    """Another rule forbids some of them: OVERLOAD-03 forbids all that shed more than they must."""
+    _, out, _ = said("explain", "--example", example)
+    them = "it" if others.startswith("1 ") else "some of them"
+    limits = f"by the rules of this example, though another rule may forbid {them}."
+    assert f"; {others} also allowed {limits}" in " ".join(out.split())
+
+
 def test_an_example_that_later_documents_decide_otherwise_says_so(said):
     _, out, _ = said("explain", "--example", "uniform-700-and-700")
     rule = "UNIFORM-05 (UniformLoadShedder moves its share of the difference, and no more)"

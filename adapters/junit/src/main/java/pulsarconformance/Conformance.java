@@ -299,6 +299,9 @@ public final class Conformance {
         if (allowed.size() > SHOWN) {
             text.append("          or one of ").append(allowed.size() - SHOWN).append(" more\n");
         }
+        if (allowed.size() > 1) {
+            text.append("          by the rules of this example; another rule may forbid some\n");
+        }
         text.append("answered  ").append(answers).append('\n');
         differing(allowed.path(0), answers).forEach(bundle -> traffic(example, bundle).forEach(text::append));
         return text.append(command(example)).toString();
