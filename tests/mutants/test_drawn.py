@@ -14,8 +14,8 @@ from mutants.making import UNASKED, changed, modules
 from mutants.results import Fate, StoredResults
 
 CAUGHT = {
-    "story/events.py:_leave:filter:1": "ANTI-16",
-    "cluster.py:_counted:number:1": "SPLIT-05",
+    "story/events.py:_leave_domain:filter:1": "ANTI-16",
+    "cluster.py:Stats.read:number:1": "SPLIT-05",
     "cluster.py:Rates.read:number:2": "SPLIT-03",
     "splitting.py:where_limits_are_exceeded:number:5": "SPLIT-28",
     "splitting.py:where_limits_are_exceeded:number:6": "SPLIT-28",
