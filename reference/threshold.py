@@ -386,4 +386,9 @@ def _amount_steps(levels: Levels, broker: Broker) -> Iterator[Step]:
         "target",
         f"{plain(target)} %, {BELOW_WRITTEN[cycle.readings['threshold-target']]} below the average",
     )
-    yield Step("to shed", f"{points}: {share} of {traffic} = {need}")
+    above = ""
+    if MIN_THROUGHPUT in cycle.settings.defaults and levels.is_worthwhile(broker):
+        in_bytes = cycle.readings["shed-measure"] == "throughput"
+        above = "" if in_bytes else f", with {throughput(levels.throughput_to_shed(broker))}"
+        above += f", over {throughput(levels.least)} ({MIN_THROUGHPUT})"
+    yield Step("to shed", f"{points}: {share} of {traffic} = {need}{above}")

@@ -66,19 +66,38 @@ def test_a_broker_that_is_least_and_most_loaded_is_named_once(explain):
     assert "(0 counts as 1), is both the least and the most loaded" in " ".join(out.split())
 
 
-def test_the_smallest_amount_to_unload_is_reported_with_the_sum(explain):
-    """25 % of 40 MB/s is not more than the minimum of 10 MB/s (load-balance-4.1)."""
+def with_traffic(throughput):
+    """Return a question about a broker 25 points over the target of ThresholdShedder."""
     brokers = {"b0": usage(40), "b1": usage(10), "b2": usage(10)}
-    brokers["b0"] |= {"bundles": BUNDLES, "msgThroughputIn": 40e6}
+    brokers["b0"] |= {"bundles": BUNDLES, "msgThroughputIn": throughput, "msgRateIn": 400}
     averages = {one: {"shortTermData": AVERAGE, "longTermData": AVERAGE} for one in BUNDLES}
     case = {"strategy": "ThresholdShedder", "brokers": brokers, "bundles": averages}
-    case |= {"settings": {}, "recentlyUnloaded": {}}
-    _, out, _ = explain({"ask": "shed.select", "case": case}, "--judge-by", "documented-4.0")
+    return {"ask": "shed.select", "case": {**case, "settings": {}, "recentlyUnloaded": {}}}
+
+
+def test_the_smallest_amount_to_unload_is_reported_with_the_sum(explain):
+    """25 % of 40 MB/s is not more than the minimum of 10 MB/s (load-balance-4.1)."""
+    _, out, _ = explain(with_traffic(40e6), "--judge-by", "documented-4.0")
     told = " ".join(out.split())
     assert "40 - 15 = 25 points: 25 % of 40 MB/s = 10 MB/s" in told
     assert (
         "b0 would shed no more than 10 MB/s (loadBalancerBundleUnloadMinThroughputThreshold)"
     ) in told
+
+
+def test_an_amount_over_the_minimum_is_compared_with_it(explain):
+    """25 % of 44 MB/s are 11 MB/s, the documented minimum is 10 MB/s; 3.0 documents none."""
+    minimum = "over 10 MB/s (loadBalancerBundleUnloadMinThroughputThreshold)"
+    question = with_traffic(44e6)
+    _, out, _ = explain(question, "--judge-by", "documented-4.0")
+    assert f"25 % of 44 MB/s = 11 MB/s (10.5 MiB/s), {minimum}" in " ".join(out.split())
+    by_messages = ("--reading", "shed-measure=message-rate")
+    _, out, _ = explain(question, "--judge-by", "documented-4.0", *by_messages)
+    assert f"25 % of 400 msg/s = 100 msg/s, with 11 MB/s, {minimum}" in " ".join(out.split())
+    setting = ("--setting", "loadBalancerBrokerThresholdShedderPercentage=10")
+    _, out, _ = explain(question, "--judge-by", "documented-3.0", *setting)
+    assert "25 % of 44 MB/s = 11 MB/s" in " ".join(out.split())
+    assert "over 10 MB/s" not in out
 
 
 def test_for_an_idle_broker_too(explain):
