@@ -174,11 +174,15 @@ def why_no_rule_applies(run: Run, rules: Sequence[specs.Rule]) -> str:
     return f"{run.name}: {judged} ({why})"
 
 
+BY_ANSWERS = ("found", "undecided", "mixed")
+"""Values of `How` for a reading that depends on the answers."""
+
+
 def why_not_fixed(run: Run) -> str:
     """Return why a replayed case that breaks no rule may still show a fault; otherwise "".
 
     The reason is a rule that the answers break under the readings with which the case was saved,
-    if the implementation's answers leave these readings undecided. Errors: `AdapterError`.
+    if nothing but the answers decides that other readings are in force. Errors: `AdapterError`.
     """
     judged, trial = run.judge(), run.plan.replay
     given = [answers for one in judged.findings.values() for _, answers in one.answered]
@@ -186,7 +190,8 @@ def why_not_fixed(run: Run) -> str:
     saved = {
         name: value
         for name, value in run.plan.replay_readings.items()
-        if value in resolved.open.get(name, ()) and value != resolved.chosen[name]
+        if resolved.how.get(name) in BY_ANSWERS and value != resolved.chosen[name]
+        if value in specs.load().open_values(run.profile, name)
     }
     if trial is None or not given or not saved:
         return ""
@@ -207,11 +212,11 @@ def why_not_fixed(run: Run) -> str:
         fewer = {one: value for one, value in saved.items() if one != name}
         saved = fewer if broken(fewer) else saved
     listed = [f"{name}={value}" for name, value in saved.items()]
-    assumed = [f"{name}={resolved.chosen[name]}" for name in saved]
+    now = [f"{name}={resolved.chosen[name]} ({resolved.how[name]})" for name in saved]
     return (
         f"breaks {', '.join(broken(saved))} under {', '.join(listed)}, as when the case was saved; "
-        f"now {', '.join(assumed)} is assumed, because the answers leave it undecided; to judge "
-        f"as before, add {' '.join(f'--reading {one}' for one in listed)}"
+        f"this replay judges by {', '.join(now)}; to judge as before, add "
+        f"{' '.join(f'--reading {one}' for one in listed)}"
     )
 
 

@@ -60,15 +60,17 @@ def test_what_answers_have_not_excluded_is_an_excuse_in_a_replay_too(failure, tm
     assert failure(replay=str(file)).passes_under == (FREE,)
 
 
-def test_a_case_that_passes_only_under_an_assumed_reading_is_not_fixed(
-    failure, monkeypatch, tmp_path
+@pytest.mark.parametrize("how", ["undecided", "found"])
+def test_a_case_that_passes_only_under_another_reading_is_not_fixed(
+    how, failure, monkeypatch, tmp_path
 ):
     """The class is unchanged, but the reading that the run was given is missing in the replay."""
     file = tmp_path / failure().case_file
     free = ReferenceConnection("free", PROFILE, {"grace-edge": "free"})
     free.hello = replace(free.hello, readings={})
     monkeypatch.setattr(implementations, "connect", lambda *_: free)
-    monkeypatch.setattr(ask, "aimed_trials", lambda *_: {})
+    if how == "undecided":
+        monkeypatch.setattr(ask, "aimed_trials", lambda *_: {})
 
     def replayed(*readings):
         plan = Plan.make(["reference"], [PROFILE], readings, replay=str(file))
@@ -77,7 +79,7 @@ def test_a_case_that_passes_only_under_an_assumed_reading_is_not_fixed(
 
     outcome, said = replayed()
     assert (outcome.outcome, outcome.status) == ("UNJUDGED", 0)
-    hint = f"now {FREE} is assumed"
+    hint = f"this replay judges by {FREE} ({how})"
     assert outcome.why.startswith(f"breaks {BROKEN} under {BLOCKED}, as when the case was saved")
     assert hint in outcome.why
     assert hint in said
