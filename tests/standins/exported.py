@@ -129,5 +129,5 @@ GUIDE = Path(__file__).parents[2] / "reports" / "site" / "guides" / "audit-a-fle
 
 def example_records():
     """Return the lines of the history that the guide shows."""
-    _, _, after = GUIDE.read_text("utf-8").partition("```json\n")
+    _, _, after = GUIDE.read_text("utf-8").partition("```jsonl\n")
     return after.partition("```")[0].splitlines()
