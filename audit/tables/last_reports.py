@@ -24,7 +24,7 @@ is quarantined, or because it owns bundles without a recorded report.
 REPORT_OVERDUE = "its last report is older than the longest interval"
 UNUSUALLY_SILENT = "it has not reported for far longer than usual"
 REPORT_QUARANTINED = "one of its reports is quarantined"
-UNREPORTED = "it owns bundles, but none of its load reports is recorded until then"
+UNREPORTED = "it owns bundles, but no load report of it is recorded until then"
 
 
 MEASURED = ("percent", *RATE_FIELDS)
