@@ -31,7 +31,8 @@ from pulsar_conformance.adapters.questions import BadLine, json_values, parts
 from pulsar_conformance.adapters.validation import case_schema_error
 from pulsar_conformance.reference import MissingSetting, Model
 from pulsar_conformance.specs.errors import UserError, print_note
-from pulsar_conformance.specs.questions import FIELDS, FIELDS_OF_SAVED_CASES, FORM, why_no_question
+from pulsar_conformance.specs.model import FIELDS_OF_SAVED_CASES
+from pulsar_conformance.specs.questions import FIELDS, FORM, why_no_question
 from pulsar_conformance.specs.text import printable
 from pulsar_conformance.specs.unused import unused_parts
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 from pulsar_conformance.adapters.protocol import JSON, NotJSON, TextPlace, parse_json
 from pulsar_conformance.specs.errors import UserError
-from pulsar_conformance.specs.questions import EARLIER, why_no_question
+from pulsar_conformance.specs.model import EARLIER
+from pulsar_conformance.specs.questions import why_no_question
 
 VALUE_STARTS = (b"{", b"[")
 TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[{}\[\]"]')

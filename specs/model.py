@@ -9,6 +9,12 @@ from pulsar_conformance.specs.text import anchor
 JSON = Any
 """A JSON value: null, boolean, number, string, list or object."""
 
+FIELDS_OF_SAVED_CASES = ("profile", "readings", "excluded", "rule", "ways")
+"""Fields that saved cases may have besides their questions."""
+
+EARLIER = "after"
+"""Field of a saved case with the questions that are asked before its own."""
+
 AREAS = (
     "BUNDLE",
     "SPLIT",

@@ -15,12 +15,6 @@ FORM = '{"ask": OPERATION, "case": {...}}'
 FIELDS = ("ask", "case")
 """The fields of a question."""
 
-FIELDS_OF_SAVED_CASES = ("profile", "readings", "excluded", "rule", "ways")
-"""Fields that saved cases may have besides their questions."""
-
-EARLIER = "after"
-"""Field of a saved case with the questions that are asked before its own."""
-
 SHAPES = "urn:pulsar-conformance:shapes"
 """The `$id` of the schema of shapes."""
 

@@ -95,7 +95,7 @@ class Fleet:
 
     def __post_init__(self) -> None:
         if self.readings.get("window", SLIDING) != SLIDING:
-            problem = "fleets average only the newest samples; omit this reading"
+            problem = "the averages of a fleet always cover the newest samples; omit this reading"
             raise BadFleet(f"--reading window={self.readings['window']}: {problem}")
         for name, least in MINIMUMS.items():
             if getattr(self, name) < least:

@@ -20,7 +20,7 @@ from pulsar_conformance.conformance.common import WORKSPACE
 from pulsar_conformance.conformance.common.trial import Question, Trial
 from pulsar_conformance.reference import Derivation, MissingSetting, Model
 from pulsar_conformance.specs.errors import UserError, hint_at_file, why_unreadable
-from pulsar_conformance.specs.questions import EARLIER, FIELDS_OF_SAVED_CASES, FORM, why_no_question
+from pulsar_conformance.specs.model import EARLIER, FIELDS_OF_SAVED_CASES
 
 if TYPE_CHECKING:
     from pulsar_conformance.specs.judged import JudgedVersion
@@ -108,9 +108,8 @@ def case_file_path(trial: Trial) -> Path:
 
 
 def save(trial: Trial, root: Path, about: Mapping[str, Any]) -> Path:
-    """Save a failing trial atomically; return the file's path relative to `root`.
-
-    `about` has further fields for the file: some of `FIELDS_OF_SAVED_CASES`.
+    """Save a failing trial atomically, with some of `FIELDS_OF_SAVED_CASES`; return the relative
+    path.
     """
     assert set(about) <= {*FIELDS_OF_SAVED_CASES}, sorted(about)
     relative = case_file_path(trial)
@@ -189,6 +188,8 @@ def trial_of(data: Any) -> Trial | None:
 
 
 def _why_no_trial(data: Any) -> str:
+    from pulsar_conformance.specs.questions import FORM, why_no_question
+
     return why_no_question(data) or f"it is not of the form {FORM}"
 
 

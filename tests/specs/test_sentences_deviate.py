@@ -60,7 +60,7 @@ def weighted(case, broker):
     names = {"CPU": "cpu", "Memory": "memory", "DirectMemory": "directMemory"}
     names |= {"BandwithIn": "bandwidthIn", "BandwithOut": "bandwidthOut"}
     lighter = {
-        name: {**broker[name], "usage": broker[name]["usage"] * weight[key]}
+        name: {**broker[name], "usage": broker[name]["usage"] * float(weight[key])}
         for key, name in names.items()
         if key in weight and name in broker
     }
@@ -76,7 +76,7 @@ def remembered(_case, broker):
 def stops_early(operation, case):
     """Split no bundle of a namespace that is within a few bundles of its maximum."""
     told = MODEL.answer(operation, case)
-    most = case["settings"].get(MAX_BUNDLES, DEFAULTS[MAX_BUNDLES])
+    most = int(case["settings"].get(MAX_BUNDLES, DEFAULTS[MAX_BUNDLES]))
     counts = case["namespaceBundles"]
     roomy = [one for one in told["split"] if counts[namespace_of(one)] < most - 3]
     return {"split": roomy, "unload": [one for one in told["unload"] if one in roomy]}

@@ -163,7 +163,8 @@ def test_a_mistake_with_names_or_notation_is_found(mistake):
             answers = [connection._answer(*copy.deepcopy(one)) for one in trial.questions]
             words[connection].add(evaluator.judge("ANSWER-06", trial, answers).word)
     assert "violated" in words[wrong]
-    assert words[right] <= {"allowed", "not_reached"}
+    # The profile's documents have no AvgShedder, which drawn cases may ask for.
+    assert words[right] <= {"allowed", "not_reached", "unsupported"}
 
 
 class TakesGroupsOfAnyCapitals(Planted):

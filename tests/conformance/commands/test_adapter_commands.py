@@ -15,7 +15,7 @@ from pulsar_conformance.adapters import ask, new_adapter
 from pulsar_conformance.adapters.names import connect
 from pulsar_conformance.conformance.commands import check as checkup
 from pulsar_conformance.specs.errors import status_of
-from pulsar_conformance.specs.questions import FIELDS_OF_SAVED_CASES
+from pulsar_conformance.specs.model import FIELDS_OF_SAVED_CASES
 from standins.examples import EXAMPLES
 
 STANDINS = Path(__file__).parents[2] / "standins"
