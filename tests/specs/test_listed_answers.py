@@ -14,13 +14,37 @@ JUDGING = ("SHED-02", "SHED-03", "SHED-08")
 EXAMPLES = [one for one in fixtures.examples() if "SHED-08" in one.rules]
 
 
-def unloads_of(case):
-    """Yield every list of unloads of owned bundles, the brokers in their order."""
-    owned = [
+def owned_bundles(case):
+    """Return every owned bundle as an unload, in the order of the brokers."""
+    return [
         {"broker": name, "bundle": bundle}
         for name, broker in case["brokers"].items()
         for bundle in broker.get("bundles", ())
     ]
+
+
+def rules_about(operation, profile):
+    """Return the IDs of the profile's testable rules about an operation."""
+    rules = specs.load().rules_of(profile)
+    return [rule.id for rule in rules if operation in rule.operations and rule.untestable is None]
+
+
+def judge_of(example, profile, chosen, rules):
+    """Return a function that says if none of the rules is violated by an answer to the example."""
+    [(operation, case)] = example.questions
+    evaluator = RuleEvaluator(specs.load().defaults(profile), Readings.of(profile, chosen))
+    trial = Trial((Question(operation, case),))
+
+    def allows(answer):
+        words = (evaluator.judge(rule, trial, [answer]).word for rule in rules)
+        return all(word != "violated" for word in words)
+
+    return allows
+
+
+def unloads_of(case):
+    """Yield every list of unloads of owned bundles, the brokers in their order."""
+    owned = owned_bundles(case)
     places = {name: place for place, name in enumerate(case["brokers"])}
     for count in range(len(owned) + 1):
         for unload in permutations(owned, count):
@@ -46,11 +70,7 @@ WITH_ONE_ANSWER = [
 
 def choices_of(case):
     """Yield every choice of owned bundles; under TransferShedder, with every next owner."""
-    owned = [
-        {"broker": name, "bundle": bundle}
-        for name, broker in case["brokers"].items()
-        for bundle in broker.get("bundles", ())
-    ]
+    owned = owned_bundles(case)
     transfers = (case.get("strategy") or "").endswith("TransferShedder")
     for count in range(len(owned) + 1):
         for chosen in combinations(owned, count):
@@ -67,41 +87,23 @@ def choices_of(case):
 def test_no_other_choice_of_bundles_is_allowed_beside_a_single_answer(example):
     [(operation, case)] = example.questions
     profile = profiles_of(example)[0]
-    readings = Readings.of(profile, readings_of(example, profile)[0])
-    evaluator = RuleEvaluator(specs.load().defaults(profile), readings)
-    trial = Trial((Question(operation, case),))
-    judging = [
-        rule.id
-        for rule in specs.load().rules_of(profile)
-        if operation in rule.operations and rule.untestable is None
-    ]
+    readings = readings_of(example, profile)[0]
+    allows = judge_of(example, profile, readings, rules_about(operation, profile))
     [[given]] = example.allowed
     others = [
         unload
         for unload in islice(choices_of(case), MAX_CHOICES)
         if sorted(map(str, unload)) != sorted(map(str, given.get("unload", ())))
-        and not any(
-            evaluator.judge(rule, trial, [{"unload": unload}]).word == "violated"
-            for rule in judging
-        )
+        and allows({"unload": unload})
     ]
     assert bool(others) == (example.id in AT_A_LIMIT), others
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda one: one.id)
 def test_every_answer_that_the_rule_allows_is_listed(example):
-    [(operation, case)] = example.questions
-    readings = Readings.of(PROFILE, example.readings)
-    evaluator = RuleEvaluator(specs.load().defaults(PROFILE), readings)
-    trial = Trial((Question(operation, case),))
-    allowed = [
-        unload
-        for unload in unloads_of(case)
-        if not any(
-            evaluator.judge(rule, trial, [{"unload": unload}]).word == "violated"
-            for rule in JUDGING
-        )
-    ]
+    [(_operation, case)] = example.questions
+    allows = judge_of(example, PROFILE, example.readings, JUDGING)
+    allowed = [unload for unload in unloads_of(case) if allows({"unload": unload})]
     listed = [answer["unload"] for [answer] in example.allowed]
     assert sorted(map(str, listed)) == sorted(map(str, allowed))
 
@@ -120,20 +122,7 @@ WITH_LISTED_BROKERS = [
 def test_every_broker_that_the_rules_allow_is_listed(example):
     [(operation, case)] = example.questions
     profile = profiles_of(example)[0]
-    readings = Readings.of(profile, example.readings)
-    evaluator = RuleEvaluator(specs.load().defaults(profile), readings)
-    trial = Trial((Question(operation, case),))
-    judging = [
-        rule.id
-        for rule in specs.load().rules_of(profile)
-        if operation in rule.operations and rule.untestable is None
-    ]
+    allows = judge_of(example, profile, example.readings, rules_about(operation, profile))
     listed = {answer["broker"] for [answer] in example.allowed}
-    allowed = {
-        name
-        for name in case.get("candidates", case["brokers"])
-        if not any(
-            evaluator.judge(rule, trial, [{"broker": name}]).word == "violated" for rule in judging
-        )
-    }
-    assert listed - {None} == allowed
+    brokers = case.get("candidates", case["brokers"])
+    assert listed - {None} == {name for name in brokers if allows({"broker": name})}
