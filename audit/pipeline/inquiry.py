@@ -22,7 +22,11 @@ from pulsar_conformance.audit.tables import causes, cycles
 from pulsar_conformance.audit.tables.formatting import precise_utc
 from pulsar_conformance.audit.tables.last_reports import RHYTHM_INTERVALS, SILENT_AFTER
 from pulsar_conformance.audit.verdicts import cases, extensible, transfers
-from pulsar_conformance.audit.verdicts.arithmetic import arithmetic_lines, difference_from_recorded
+from pulsar_conformance.audit.verdicts.arithmetic import (
+    Difference,
+    arithmetic_lines,
+    difference_from_recorded,
+)
 from pulsar_conformance.audit.verdicts.moves import moment_before_move
 from pulsar_conformance.audit.verdicts.omissions import may_stay_text
 from pulsar_conformance.audit.verdicts.verdict_lines import (
@@ -312,8 +316,8 @@ def _cycle_lines(
     unlike = yield from _arithmetic_lines(tables, plan, asked, decided, this, moment)
     if unlike and not told:
         who = judging_rules_text(tables["verdicts"].where(this))
-        stay = may_stay_text(tables, this, asked.broker, unlike)
-        yield from ("", *paragraph("; ".join(filter(None, (unlike, who, stay))), 2))
+        stay = may_stay_text(tables, this, unlike)
+        yield from ("", *paragraph("; ".join(filter(None, (str(unlike), who, stay))), 2))
 
 
 def _is_recorded(tables: Tables, this: Column) -> bool:
@@ -324,14 +328,14 @@ def _is_recorded(tables: Tables, this: Column) -> bool:
 
 def _arithmetic_lines(
     tables: Tables, plan: AuditPlan, asked: Inquiry, this: Column, moved: Column, moment: str
-) -> Generator[str, None, str]:
+) -> Generator[str, None, Difference | None]:
     """Yield the derivation of a cycle's case, as far as it concerns the bundle or broker.
 
     The derivation is for `moment` or, if that is empty, for the recorded time of the cycle. There
     are two exceptions: the cycle is not recorded, or no report of the bundle or broker was known at
     that time. The derivation is then for the latest time at which the cycle may have run, just
     before its first unload. After the last line, return how a release's arithmetic differs from the
-    recorded unloads that `moved` selects; empty if it does not differ, or if the audit does not
+    recorded unloads that `moved` selects; None if it does not differ, or if the audit does not
     judge by a release.
     """
     made = {**tables, "cycles": tables["cycles"].where(this)}
@@ -354,7 +358,7 @@ def _arithmetic_lines(
     ).first()
     if row is None:
         yield f"  no report of {asked.subject} is recorded before that time"
-        return ""
+        return None
     if moved_later:
         yield f"  computed from what was known at {row['time']}: later reports show the move"
     elif not row["itself"]:
@@ -368,7 +372,7 @@ def _arithmetic_lines(
     lines = arithmetic_lines(saved, Focus(asked.broker, asked.bundle), others)
     yield from (f"  {line}".rstrip() for line in lines)
     if not plan.released:
-        return ""
+        return None
     went = asked.select(tables["unloads"].where(moved))
     if asked.at is not None:
         went = went.where(F.col("at") <= F.lit(asked.at))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
 from typing import Any
 
 from pulsar_conformance.audit.input.parsing import SHEDDING
@@ -19,13 +20,14 @@ Json = dict[str, Any]
 Claims = Mapping[str, Sequence[str]]
 """The brokers that report a bundle, for each bundle that several brokers report."""
 
+BundleOfBroker = tuple[str, str]
+"""A broker, and one of its bundles."""
+
 OwnerChoice = Callable[[Sequence[str]], str]
 """A function that chooses a bundle's owner among the brokers that report the bundle."""
 
 TEXT_WIDTH = WIDTH - 4
 """Width of indented text, in characters."""
-
-NO_UNLOAD = "of which no unload is recorded"
 
 MAX_NAMED = 3
 """Maximum number of bundles that a text names; it gives only the number of all others."""
@@ -76,28 +78,46 @@ def _derivation(cases: Sequence[Mapping[str, Any]], focus: Focus) -> list[str]:
         )
 
 
+@dataclass(frozen=True)
+class Difference:
+    """How a case's answer under a profile differs from the unloads recorded in its cycle."""
+
+    profile: str
+    kept: Set[BundleOfBroker]
+    """Bundles that were shed although the profile keeps them."""
+
+    unloaded: Set[BundleOfBroker]
+    """Bundles that the profile unloads although no unload of them is recorded."""
+
+    def __str__(self) -> str:
+        by = f"{self.profile}, by this arithmetic,"
+        parts = (
+            (f"{by} keeps", self.kept, "which was shed"),
+            (f"{by} unloads", self.unloaded, "of which no unload is recorded"),
+        )
+        return "; ".join(
+            f"{what} {_listed_bundles(pairs)}, {but}" for what, pairs, but in parts if pairs
+        )
+
+
 def difference_from_recorded(
-    saved: Mapping[str, Any], recorded: Mapping[tuple[str, str], str], focus: Focus
-) -> str:
+    saved: Mapping[str, Any], recorded: Mapping[BundleOfBroker, str], focus: Focus
+) -> Difference | None:
     """Return how a case's answer differs from the unloads recorded in its cycle.
 
-    Empty if it does not differ, or if the case has no definite answer, for example because a
-    setting is missing. `recorded` maps the broker and bundle of each unload to its cause. Only
-    recorded unloads that shedding caused can differ.
+    None if it does not differ, or if the case has no definite answer, for example because a setting
+    is missing. `recorded` maps the broker and bundle of each unload to its cause. Only recorded
+    unloads that shedding caused can differ.
     """
     chosen = chosen_unloads(saved, focus)
     if chosen is None:
-        return ""
+        return None
     shed = {one for one, cause in recorded.items() if cause == SHEDDING}
-    by = f"{saved['profile']}, by this arithmetic,"
-    told = [(f"{by} keeps", shed - chosen, "which was shed")]
-    told += [(f"{by} unloads", chosen - recorded.keys(), NO_UNLOAD)]
-    return "; ".join(
-        f"{what} {_listed_bundles(pairs)}, {but}" for what, pairs, but in told if pairs
-    )
+    found = Difference(saved["profile"], shed - chosen, chosen - recorded.keys())
+    return found if found.kept or found.unloaded else None
 
 
-def chosen_unloads(saved: Mapping[str, Any], focus: Focus) -> set[tuple[str, str]] | None:
+def chosen_unloads(saved: Mapping[str, Any], focus: Focus) -> set[BundleOfBroker] | None:
     """Return the broker and bundle of each unload that the case's profile requires.
 
     None if the answer is not definite, for example because a setting is missing.
@@ -115,7 +135,7 @@ def chosen_unloads(saved: Mapping[str, Any], focus: Focus) -> set[tuple[str, str
     return {(one["broker"], one["bundle"]) for one in focus.shown_answer(answer)["unload"]}
 
 
-def _listed_bundles(pairs: set[tuple[str, str]]) -> str:
+def _listed_bundles(pairs: Set[BundleOfBroker]) -> str:
     names = [f"{bundle} of {broker}" for broker, bundle in sorted(pairs)]
     more = [counted(len(names) - MAX_NAMED, "other bundle")] if len(names) > MAX_NAMED else []
     return ", ".join((*names[:MAX_NAMED], *more))

@@ -20,7 +20,7 @@ from pulsar_conformance.audit.pipeline.summary import RULES_AT_OTHER_TIMES
 from pulsar_conformance.audit.tables import cycles
 from pulsar_conformance.audit.tables.formatting import precise_utc
 from pulsar_conformance.audit.verdicts import cases
-from pulsar_conformance.audit.verdicts.arithmetic import NO_UNLOAD, chosen_unloads
+from pulsar_conformance.audit.verdicts.arithmetic import Difference, chosen_unloads
 from pulsar_conformance.audit.verdicts.checks.registry import ALLOWED
 from pulsar_conformance.conformance.explain.focus import Focus
 from pyspark.sql import Column, DataFrame
@@ -86,18 +86,15 @@ def _brokers_that_kept_all(tables: Tables, plan: AuditPlan) -> DataFrame:
     return found.where("times = looked").select(*CYCLE, "moment", "broker")
 
 
-def may_stay_text(tables: Tables, this: Column, broker: str | None, unlike: str) -> str:
+def may_stay_text(tables: Tables, this: Column, difference: Difference) -> str:
     """Return why the report does not count an omission; empty if no bundle may have had to stay.
 
-    `this` selects the cycle, and `unlike` is the text of `difference_from_recorded` about `broker`
-    or a bundle.
+    `this` selects the cycle from whose recorded unloads the release's arithmetic differs.
     """
-    if NO_UNLOAD not in unlike:
-        return ""
-    held = tables["broker_decisions"].where(this & (F.col("held") > 0)).select("broker").distinct()
-    names = (str(row["broker"]) for row in held.collect())
-    kept = any(name == broker or f" of {name}, {NO_UNLOAD}" in unlike for name in names)
-    return MAY_HAVE_STAYED if kept else ""
+    brokers = [broker for broker, _ in difference.unloaded]
+    held = tables["broker_decisions"].where(this & (F.col("held") > 0))
+    may_stay = brokers and not held.where(F.col("broker").isin(brokers)).isEmpty()
+    return MAY_HAVE_STAYED if may_stay else ""
 
 
 def cycles_without_doubt(tables: Tables) -> DataFrame:
