@@ -212,7 +212,9 @@ class Parser(argparse.ArgumentParser):
         """Parse arguments; return their values, and the arguments that are not known."""
         positional = [one.nargs for one in self._get_positional_actions()]
         ordered = {argparse.PARSER, argparse.REMAINDER}.intersection(positional)
-        if self._parses_in_any_order or ordered or not positional:
+        # While arguments are parsed in any order, the defaults that the help quotes are missing.
+        helps = not {"-h", "--help"}.isdisjoint(args or ())
+        if self._parses_in_any_order or ordered or helps or not positional:
             return super().parse_known_args(args, namespace)
         self._parses_in_any_order = True  # The method of the base class calls this one.
         try:

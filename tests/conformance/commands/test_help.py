@@ -42,6 +42,13 @@ def test_every_line_of_help_fits_the_terminal(command):
     assert [line for line in lines if len(line) > WIDTH] == []
 
 
+@pytest.mark.parametrize("asked", ["--help", "-h"])
+def test_each_command_prints_the_help_of_its_parser(command, asked, capsys):
+    with pytest.raises(SystemExit) as end:
+        main([command.prog.split()[-1], asked])
+    assert (end.value.code or 0, capsys.readouterr().out) == (0, command.format_help())
+
+
 def test_help_breaks_no_word(command):
     for one in parsers(command):
         shown = one.format_help().split()
