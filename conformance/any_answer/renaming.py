@@ -1,4 +1,6 @@
-"""Replacement names for the brokers, namespaces, failure domains and groups of a case."""
+"""Other spellings of a case: other names of brokers, namespaces, failure domains and groups, and
+numbers written as decimals.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +9,8 @@ from itertools import chain
 from typing import Any
 
 from pulsar_conformance.conformance.common.trial import Json
+from pulsar_conformance.reference.cluster import RATE_FIELDS
+from pulsar_conformance.reference.shedding import EXCLUDED
 
 Renaming = Callable[[int], str]
 """Function that returns a replacement for each name of a case, given the name's number (from 0)."""
@@ -68,6 +72,12 @@ DOMAINS_BY_CAPITALS: Mapping[str, Renaming] = {
     ),
 }
 
+AMOUNTS = frozenset({*RATE_FIELDS, "usage", "limit", "minutes", "reportedGbps"})
+"""Fields with an amount, which may be a fraction."""
+
+AMOUNTS_WITHIN = frozenset({"settings", "recentlyUnloaded", "usageHistory"})
+"""Fields that hold an object or a list of amounts."""
+
 BROKER_FIELDS = ("brokers", "owned", "preallocated", "versions")
 """Fields of a case whose keys are names of brokers."""
 
@@ -86,8 +96,15 @@ def with_names(value: Any, names: Mapping[str, str]) -> Any:
 
 
 def with_new_names(names: Mapping[str, str], case: Json) -> Json:
-    """Return a case with names replaced as by `with_names`, except in its settings and strategy."""
+    """Return a case with names replaced as by `with_names`, except in its strategy.
+
+    Of its settings, only the list of excluded namespaces has names.
+    """
     kept = {field: case[field] for field in ("settings", "strategy") if field in case}
+    listed = kept.get("settings", {}).get(EXCLUDED)
+    if isinstance(listed, str):
+        excluded = ",".join(names.get(one.strip(), one) for one in listed.split(","))
+        kept["settings"] = {**kept["settings"], EXCLUDED: excluded}
     return {**with_names(case, names), **kept}
 
 
@@ -113,16 +130,23 @@ def _brokers_in(case: Json) -> Iterator[str]:
 
 def new_namespace_names(renaming: Renaming, *cases: Json) -> Mapping[str, str]:
     """Map each namespace in the cases, and its bundles, to new names."""
-    parts = (part for case in cases for name, part in case.items() if name != "settings")
-    found = set(chain.from_iterable(map(texts, parts)))
-    bundles = [text for text in found if is_bundle(text)]
-    spaces = [text for text in found if "/" in text and not is_bundle(text)]
-    names = _new_names([*spaces, *(name.rpartition("/")[0] for name in bundles)], renaming)
+    names = _new_names(namespaces_in(*cases), renaming)
     of_bundles = {}
-    for bundle in bundles:
+    for bundle in filter(is_bundle, _names_in(*cases)):
         namespace, _, part = bundle.rpartition("/")
         of_bundles[bundle] = f"{names[namespace]}/{part}"
     return {**names, **of_bundles}
+
+
+def namespaces_in(*cases: Json) -> set[str]:
+    """Return the namespaces in the cases, and those of the bundles in the cases."""
+    found = (text for text in _names_in(*cases) if "/" in text)
+    return {text.rpartition("/")[0] if is_bundle(text) else text for text in found}
+
+
+def _names_in(*cases: Json) -> set[str]:
+    parts = (part for case in cases for name, part in case.items() if name != "settings")
+    return set(chain.from_iterable(map(texts, parts)))
 
 
 def new_domain_names(renaming: Renaming, *cases: Json) -> Mapping[str, str]:
@@ -142,6 +166,21 @@ def _domains_in(case: Json) -> Iterator[str]:
 
 def _groups_in(case: Json) -> Iterator[str]:
     yield from case.get("groups", {}).values()
+
+
+def as_decimals(value: Any, field: str = "", within: bool = False) -> Any:
+    """Return a value in which whole-number amounts are written with a decimal point, as in 85.0."""
+    if isinstance(value, dict):
+        return {
+            name: as_decimals(item, name, within or name in AMOUNTS_WITHIN)
+            for name, item in value.items()
+        }
+    if isinstance(value, list):
+        return [as_decimals(item, field, within) for item in value]
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    if whole and (within or field in AMOUNTS) and float(value) == value:
+        return float(value)
+    return value
 
 
 def texts(value: Any) -> Iterator[str]:

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from random import Random
-from typing import Any
 
 from pulsar_conformance import specs
 from pulsar_conformance.adapters.protocol import json_text
@@ -21,7 +20,9 @@ from pulsar_conformance.conformance.any_answer.renaming import (
     DOMAINS_BY_CAPITALS,
     NAMESPACES,
     Renaming,
+    as_decimals,
     is_bundle,
+    namespaces_in,
     new_broker_names,
     new_domain_names,
     new_names_without_groups,
@@ -31,18 +32,14 @@ from pulsar_conformance.conformance.any_answer.renaming import (
     with_new_names,
 )
 from pulsar_conformance.conformance.bundles.operations import CREATE, SPLIT, SPLIT_CANDIDATES
-from pulsar_conformance.conformance.common.trial import (
-    Json,
-    Question,
-    SameObject,
-    Trial,
-    copied,
-)
+from pulsar_conformance.conformance.common.clusters import NAMESPACE
+from pulsar_conformance.conformance.common.trial import Json, Question, SameObject, Trial, copied
 from pulsar_conformance.conformance.load_data.operations import AVERAGE, NIC, READ, SUM, USAGE
 from pulsar_conformance.conformance.placement.operations import ASSIGN, PLACE, SPREAD
 from pulsar_conformance.conformance.shedding.operations import CYCLES, SHED
 from pulsar_conformance.reference.cluster import RATE_FIELDS, RESOURCES
 from pulsar_conformance.reference.ranges import HASHES, HashRange
+from pulsar_conformance.reference.shedding import EXCLUDED
 from pulsar_conformance.reference.usage import NIC_SPEED
 
 ENTRIES_ADDED = 1_100
@@ -53,11 +50,6 @@ ADDITION_WEIGHT = 0.2
 
 BROKERS_ADDED = 130
 """Number of brokers added; more than a real cluster has."""
-
-AMOUNTS = frozenset({*RATE_FIELDS, "usage", "limit", "minutes", "reportedGbps"})
-"""Fields with an amount, which may be a fraction."""
-AMOUNTS_WITHIN = frozenset({"settings", "recentlyUnloaded", "usageHistory"})
-"""Fields that hold an object or a list of amounts."""
 
 WITHOUT_EFFECT: Json = {"clusterName": "standalone", "numHttpServerThreads": 8}
 """Settings of broker.conf that have no effect on load balancing."""
@@ -114,21 +106,6 @@ class Transformation:
         return dict(with_names(answer, names))
 
 
-def _as_decimals(value: Any, field: str = "", within: bool = False) -> Any:
-    """Return a value in which whole-number amounts are written with a decimal point, as in 85.0."""
-    if isinstance(value, dict):
-        return {
-            name: _as_decimals(item, name, within or name in AMOUNTS_WITHIN)
-            for name, item in value.items()
-        }
-    if isinstance(value, list):
-        return [_as_decimals(item, field, within) for item in value]
-    whole = isinstance(value, int) and not isinstance(value, bool)
-    if whole and (within or field in AMOUNTS) and float(value) == value:
-        return float(value)
-    return value
-
-
 def _set_without_effect(case: Json) -> Json:
     return {**case, "settings": {**case["settings"], **WITHOUT_EFFECT}}
 
@@ -138,8 +115,17 @@ def _set_to_defaults(case: Json) -> Json:
 
 
 def _null_instead_of_absent(case: Json) -> Json:
-    unset = case["settings"].get(NIC_SPEED, "") == ""
-    return {**case, "settings": {**case["settings"], NIC_SPEED: None}} if unset else case
+    settings = {**dict.fromkeys((*DEFAULTS, NIC_SPEED)), **case["settings"]}
+    return {**case, "settings": {**settings, NIC_SPEED: settings[NIC_SPEED] or None}}
+
+
+def _exclude_others(case: Json) -> Json:
+    """Exclude namespaces from load shedding that the case lacks, but whose names are similar."""
+    settings, spaces = case["settings"], namespaces_in(case)
+    similar = {other for name in spaces for other in (name[:-1], f"{name}-2")} - spaces
+    listed = [name for name in sorted(similar) if NAMESPACE.fullmatch(name)]
+    listed += [settings[EXCLUDED]] if settings.get(EXCLUDED) else []
+    return {**case, "settings": {**settings, EXCLUDED: ",".join(listed)}}
 
 
 def _null_resources(case: Json) -> Json:
@@ -221,9 +207,8 @@ RENAMED_DOMAINS = (
     *_renaming_transformations(new_domain_names, DOMAINS),
     *_renaming_transformations(new_names_without_groups, DOMAINS_BY_CAPITALS),
 )
-SPELLED_AS_DECIMALS = Transformation("85 written as 85.0", _as_decimals)
+SPELLED_AS_DECIMALS = Transformation("85 written as 85.0", as_decimals)
 WRITTEN_OUT = Transformation("settings written out at their defaults", _set_to_defaults)
-SETTINGS = (Transformation("settings without effect on load", _set_without_effect), WRITTEN_OUT)
 KNOWN_ELSEWHERE = Transformation(
     f"data of {ENTRIES_ADDED} bundles that no broker has", _add_data, adds=True
 )
@@ -245,7 +230,15 @@ SERVED_ELSEWHERE = Transformation(
     f"{BROKERS_ADDED} brokers that are not candidates", _add_serving_brokers, adds=True
 )
 EMPTY_LISTS = Transformation("empty lists instead of absent ones", _empty_instead_of_absent)
-NULL_OVERRIDE = Transformation("null instead of a setting that is absent", _null_instead_of_absent)
+NULL_SETTINGS = Transformation("null instead of settings that are absent", _null_instead_of_absent)
+SETTINGS = (
+    Transformation("settings without effect on load", _set_without_effect),
+    WRITTEN_OUT,
+    NULL_SETTINGS,
+)
+OTHERS_EXCLUDED = Transformation(
+    "other namespaces with similar names excluded from load shedding", _exclude_others
+)
 NULL_RESOURCES = Transformation("null instead of resources that are absent", _null_resources)
 
 TRANSFORMATIONS: Mapping[str, tuple[Transformation, ...]] = {
@@ -261,13 +254,14 @@ TRANSFORMATIONS: Mapping[str, tuple[Transformation, ...]] = {
         COUNTED_ELSEWHERE,
     ),
     USAGE.id: (*SETTINGS, SPELLED_AS_DECIMALS),
-    NIC.id: (*SETTINGS, SPELLED_AS_DECIMALS, NULL_OVERRIDE),
+    NIC.id: (*SETTINGS, SPELLED_AS_DECIMALS),
     AVERAGE.id: (SPELLED_AS_DECIMALS,),
     SUM.id: (*RENAMED_NAMESPACES, SPELLED_AS_DECIMALS, KNOWN_ELSEWHERE),
     SHED.id: (
         *RENAMED_BROKERS,
         *RENAMED_NAMESPACES,
         *SETTINGS,
+        OTHERS_EXCLUDED,
         EMPTY_LISTS,
         SPELLED_AS_DECIMALS,
         KNOWN_ELSEWHERE,
@@ -277,6 +271,7 @@ TRANSFORMATIONS: Mapping[str, tuple[Transformation, ...]] = {
         *RENAMED_BROKERS,
         *RENAMED_NAMESPACES,
         *SETTINGS,
+        OTHERS_EXCLUDED,
         SPELLED_AS_DECIMALS,
         replace(KNOWN_ELSEWHERE, apply=partial(_in_the_last_cycle, _add_data)),
         replace(UNLOADED_ELSEWHERE, apply=partial(_in_the_last_cycle, _add_unloads)),

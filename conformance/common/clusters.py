@@ -145,8 +145,10 @@ def contains_bundle(whole: str, bundle: str) -> bool:
 
 
 def keeps_bundles(case: Mapping[str, Any], settings: Settings) -> bool:
-    """True if exclusions or missing data could keep any bundle from moving."""
-    return bool(settings.given.get(EXCLUDED) or case.get("withoutData"))
+    """True if exclusions or missing data could keep bundles of the case from moving."""
+    reports = case["brokers"].values() if settings.given.get(EXCLUDED) else ()
+    owned = (bundle for report in reports for bundle in report.get("bundles", ()))
+    return any(is_excluded(bundle, settings) for bundle in owned) or bool(case.get("withoutData"))
 
 
 def namespaces_not_shed(settings: Settings) -> set[str]:
