@@ -72,9 +72,10 @@ def known(audit_session):
         for name in ("broker_samples", "bundle_samples", "actions", "contexts")
     )
     silver, plan = Silver(*tables), AuditPlan.of("documented-3.0")
-    made = {"cycles": cycles_table(silver, plan)}
-    made["unloads"] = unload_rows(silver, made, plan)
-    made["last_reports"] = last_reports(silver, made, plan)
+    # Without checkpoints, each table would compute all those before it again.
+    made = {"cycles": cycles_table(silver, plan).localCheckpoint()}
+    made["unloads"] = unload_rows(silver, made, plan).localCheckpoint()
+    made["last_reports"] = last_reports(silver, made, plan).localCheckpoint()
     return {row["cluster"]: row for row in averages_table(silver, made, plan).collect()}
 
 
