@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence, Set
 from functools import cache
 from itertools import pairwise
 from random import Random
@@ -33,6 +33,31 @@ def partitions(random: Random, count: int) -> list[str]:
 
 ALIKE = ("shop/eu", "shop/eu-2", "shop2/eu", "eu/shop", "pulsar/functions", "pulsar/system-2")
 """Namespaces of several tenants; some names contain another name or begin with it."""
+
+
+def similar_namespaces(random: Random, known: Set[str]) -> list[str]:
+    """Return names that begin, end or sound like known namespaces, none of which is known.
+
+    They resemble each known namespace in one way, the same for all, or in every way.
+    """
+    kinds = random.sample(SIMILAR, random.choice((1, len(SIMILAR), len(SIMILAR))))
+    made = {kind(*one.rsplit("/", 1)) for one in sorted(known) for kind in kinds}
+    return random.sample(sorted(made - known), len(made - known))
+
+
+SIMILAR: Sequence[Callable[[str, str], str]] = (
+    lambda tenant, name: f"{tenant}/{name[:-1] or name * 2}",
+    lambda tenant, name: f"{tenant}/{name}-2",
+    lambda tenant, name: f"{tenant[1:] or tenant * 2}/{name}",
+    lambda tenant, name: f"my-{tenant}/{name}",
+    lambda tenant, name: f"{tenant}/{name.swapcase()}",
+    lambda tenant, name: f"{tenant}/other",
+    lambda tenant, name: f"other/{name}",
+)
+"""Functions that return a name similar to a namespace, given its tenant and its name in there: a
+beginning or an end of its name, a name that begins or ends like it, one that differs in capitals,
+another namespace of the tenant, and a namespace of that name in another tenant.
+"""
 
 
 def bundles_alike(random: Random, count: int, also: Sequence[str] = ()) -> list[str]:

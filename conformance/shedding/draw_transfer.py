@@ -9,6 +9,7 @@ from random import Random
 from hypothesis import strategies as st
 from pulsar_conformance.conformance.common.trial import Json, Trial
 from pulsar_conformance.conformance.drawing import loads as loading
+from pulsar_conformance.conformance.drawing import names
 from pulsar_conformance.conformance.drawing.loads import randoms
 from pulsar_conformance.conformance.shedding.operations import CYCLES, SHED
 from pulsar_conformance.reference.ranges import HashRange
@@ -234,12 +235,21 @@ def _busiest_has(loads: Mapping[str, float], namespace: str) -> dict[str, str]:
     return {max(loads, key=lambda name: loads[name]): namespace}
 
 
+SIMILAR_SHARE = 0.5
+"""Share of the cases with excluded namespaces in which these only have similar names."""
+
+
 def excluded(random: Random) -> Json:
-    """Return an unbalanced cycle; the most loaded broker serves an excluded namespace."""
+    """Return an unbalanced cycle; the most loaded broker serves an excluded namespace.
+
+    In some cases, no broker does, and the excluded namespaces have similar names.
+    """
     loads, settings = loading.unbalanced_loads(random)
-    names = random.choice(("shop/us", "pulsar/system,shop/us"))
+    listed = random.choice(("shop/us", "pulsar/system,shop/us"))
+    if random.random() < SIMILAR_SHARE:
+        listed = ",".join(names.similar_namespaces(random, {"shop/eu", "shop/us"}))
     found = cluster(random, loads, namespaces=_busiest_has(loads, "shop/us"))
-    return {"settings": {**settings, EXCLUDED: names}, **found}
+    return {"settings": {**settings, EXCLUDED: listed}, **found}
 
 
 def moved_before(random: Random) -> Json:

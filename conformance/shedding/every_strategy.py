@@ -11,6 +11,7 @@ from pulsar_conformance import specs
 from pulsar_conformance.conformance.common.check import DerivedQuestions, Expect
 from pulsar_conformance.conformance.common.clusters import is_excluded
 from pulsar_conformance.conformance.common.trial import Asked, Json, Question, copied
+from pulsar_conformance.conformance.drawing import names
 from pulsar_conformance.conformance.shedding import draw_cycles as draws
 from pulsar_conformance.conformance.shedding import draw_transfer, quantities
 from pulsar_conformance.conformance.shedding.operations import CYCLES, SHED
@@ -209,22 +210,55 @@ def with_excluded_namespaces(random: Random, case: Json) -> Json:
     return {**case, **strategy, "settings": settings}
 
 
-@SHED.check(
+def with_similar_names_excluded(random: Random, case: Json) -> Json:
+    """Return the case with namespaces excluded that have no bundles, and have similar names."""
+    owned = (bundle for report in case["brokers"].values() for bundle in report["bundles"])
+    listed = names.similar_namespaces(random, set(map(namespace_of, owned)))
+    return {**case, "settings": {**case["settings"], EXCLUDED: ",".join(listed)}}
+
+
+@SHED.check_together(
     "SHED-17",
     draws=(
         draws.cycle_after_change(with_excluded_namespaces, draws.any_strategy),
         draw_transfer.one_cycle(draw_transfer.excluded),
+        draws.before_and_after_change(with_similar_names_excluded, draws.without_ties),
     ),
 )
-def bundles_of_excluded_namespaces_stay(
-    case: SheddingCycle, answer: Unloading, expect: Expect
+def bundles_of_excluded_namespaces_alone_stay(
+    exchanges: Sequence[Asked[SheddingCycle, Unloading]], expect: Expect
 ) -> None:
-    """No bundle of an excluded namespace is unloaded, whichever strategy sheds."""
+    """No bundle of an excluded namespace is unloaded, whichever strategy sheds.
+
+    If no broker has such a bundle, the same bundles are unloaded as without the list.
+    """
+    for case, answer in exchanges:
+        excluded = _excluded_bundles(case)
+        expect.reached(case.enabled and bool(excluded))
+        gone = (bundle for _, bundle in answer.pairs if bundle in excluded)
+        expect.nothing(gone, "its namespace is excluded from shedding")
+    if len(exchanges) == 2 and _differ_in_list_alone(exchanges):
+        (case, unlisted), (_, listed) = exchanges
+        if expect.reached(SHED.determined(case, case.readings) and bool(unlisted.pairs)):
+            allowed = "as without the list, which names no namespace of these bundles: "
+            same = quantities.agree(listed, unlisted)
+            expect.that(same, f"{allowed}{quantities.determined_part(unlisted)}", listed)
+
+
+def _excluded_bundles(case: SheddingCycle) -> set[str]:
+    """Return the bundles of brokers whose namespace is excluded from shedding."""
     owned = {bundle for broker in case.brokers.values() for bundle in broker.bundles}
-    excluded = {bundle for bundle in owned if is_excluded(bundle, case.settings)}
-    expect.reached(case.enabled and bool(excluded))
-    gone = (bundle for _, bundle in answer.pairs if bundle in excluded)
-    expect.nothing(gone, "its namespace is excluded from shedding")
+    return {bundle for bundle in owned if is_excluded(bundle, case.settings)}
+
+
+def _differ_in_list_alone(exchanges: Sequence[Asked[SheddingCycle, Unloading]]) -> bool:
+    """True if the first of two cycles has no list of excluded namespaces, the second differs in
+    nothing else, and no bundle of either is excluded.
+    """
+    (case, _), (listing, _) = exchanges
+    given = {name: value for name, value in listing.settings.given.items() if name != EXCLUDED}
+    same = {**listing.case, "settings": given} == case.case
+    return same and EXCLUDED not in case.settings.given and not _excluded_bundles(listing)
 
 
 def _assume_one_strategy(cycles: CyclesInARow, expect: Expect) -> None:
