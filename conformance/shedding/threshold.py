@@ -204,7 +204,7 @@ def usage_is_weighted(case: SheddingCycle, answer: Unloading, expect: Expect) ->
 
 @SHED.check("THRESHOLD-20", draws=cycle_trials(draws.near_the_minimum_throughput, draws.threshold))
 def too_little_throughput_stays(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
-    """A broker whose bundles carry at most the minimum throughput sheds no bundle."""
+    """A broker sheds no bundle if its throughput and its bundles' are at most the minimum."""
     levels = levels_of(case, expect)
     assume_no_lower_boundary(case, expect)
     expect.given(MIN_THROUGHPUT in case.settings.defaults, "a minimum throughput is documented")
