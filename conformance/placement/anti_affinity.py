@@ -328,8 +328,8 @@ def a_namespace_is_spread_evenly(case: Assigning, answer: Placed, expect: Expect
     counts = _bundles_of_namespace(case)
     fewest = [name for name, count in counts.items() if count == min(counts.values())]
     expect.reached(len(fewest) < len(counts))
-    answered = f"{answer}, with {counts[str(answer.broker)]} bundles of {case.namespace}"
-    expect.that(answer.broker in fewest, either(fewest), answered)
+    about = f"with {counts.get(str(answer.broker))} bundles of {case.namespace}"
+    expect.that(answer.broker in fewest, either(fewest), answer.described(about))
 
 
 @ASSIGN.check("PLACE-16", draws=draws.assigning(draws.set_topics_near_maximum))
@@ -339,10 +339,8 @@ def too_many_topics_keep_bundles_away(case: Assigning, answer: Placed, expect: E
     expect.given(not case.case["versions"], "no broker reports its version")
     within = [name for name in case.permitted if not _is_full(case, name)]
     if expect.reached(0 < len(within) < len(case.permitted)):
-        most = plain(_most_topics(case))
-        expect.that(
-            answer.broker in within, either(within), f"{answer}, with more than {most} topics"
-        )
+        about = f"with more than {plain(_most_topics(case))} topics"
+        expect.that(answer.broker in within, either(within), answer.described(about))
 
 
 @ASSIGN.check("PLACE-17", draws=draws.assigning(draws.set_versions))
@@ -362,7 +360,8 @@ def later_versions_come_first(case: Assigning, answer: Placed, expect: Expect) -
     number = {name: tuple(map(int, versions[name].split("."))) for name in case.permitted}
     latest = [name for name in case.permitted if number[name] == max(number.values())]
     expect.reached(len(latest) < len(case.permitted))
-    expect.that(answer.broker in latest, either(latest), f"{answer} of {versions[answer.broker]}")
+    about = f"with version {versions.get(str(answer.broker))}"
+    expect.that(answer.broker in latest, either(latest), answer.described(about))
 
 
 def _ordinary(case: Assigning, answer: Placed, expect: Expect) -> None:
@@ -378,7 +377,8 @@ def _assume_few_topics(case: Assigning, expect: Expect) -> None:
 
 
 def _not_overloaded(case: Assigning, answer: Placed, expect: Expect) -> None:
-    expect.given(answer.broker in case.permitted, "the chosen broker may take the bundle")
+    possible = (None, *case.permitted) if case.permitted else ()
+    expect.given(answer.broker in possible, "the chosen broker may take the bundle")
     considered = certain_candidates(case.comparison, out=False)
     expect.given(len(considered) == len(case.permitted), "no broker is overloaded")
 

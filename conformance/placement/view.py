@@ -310,3 +310,7 @@ class Placed:
 
     def __str__(self) -> str:
         return self.broker or "no broker"
+
+    def described(self, about: str) -> str:
+        """Return the chosen broker followed by a text about it, or "no broker"."""
+        return f"{self}, {about}" if self.broker else str(self)
