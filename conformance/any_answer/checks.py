@@ -33,8 +33,10 @@ from pulsar_conformance.conformance.common.trial import (
     copied,
 )
 from pulsar_conformance.conformance.drawing.loads import randoms
+from pulsar_conformance.conformance.load_data.operations import USAGE
 from pulsar_conformance.conformance.shedding.draw_clusters import Sketch
 from pulsar_conformance.conformance.shedding.operations import SHED
+from pulsar_conformance.reference.usage import WEIGHT_SETTINGS
 
 MORE_SHARES = (
     *(SHED.id,) * 6,
@@ -231,12 +233,26 @@ def asked_with_copies(questions: Questions) -> st.SearchStrategy[Trial]:
 
 
 def with_transformed_copies(rule: str) -> list[st.SearchStrategy[Trial]]:
-    """Return a rule's strategies for trials that ask a question and transformed copies of it."""
-    return [
-        asked_with_copies(draw_questions(operation))
+    """Return a rule's strategies for trials that ask a question and transformed copies of it.
+
+    In the trials of the last strategies, a broker's usage depends on weights that are absent.
+    """
+    drawn = [
+        draw_questions(operation)
         for operation in specs.load().rules[rule].operations
         for _ in range(TRANSFORMED_SHARES.get(operation, 1))
     ]
+    by_default = st.builds(_without_weights, draw_questions(USAGE.id), randoms)
+    return list(map(asked_with_copies, [*drawn, by_default, by_default]))
+
+
+def _without_weights(question: Question, random: Random) -> Question:
+    """Return a copy of a question about weighted usage that leaves out some or all weights."""
+    operation, case = _copy(question)
+    names = [*WEIGHT_SETTINGS.values()]
+    for name in random.sample(names, random.choice((2, len(names)))):
+        case["settings"].pop(name, None)
+    return Question(operation, {**case, "weighted": True})
 
 
 def _copy(question: Question) -> Question:

@@ -41,22 +41,22 @@ def similar_namespaces(random: Random, known: Set[str]) -> list[str]:
     They resemble each known namespace in one way, the same for all, or in every way.
     """
     kinds = random.sample(SIMILAR, random.choice((1, len(SIMILAR), len(SIMILAR))))
-    made = {kind(*one.rsplit("/", 1)) for one in sorted(known) for kind in kinds}
+    made = {"/".join(kind(*one.rsplit("/", 1))) for one in sorted(known) for kind in kinds}
     return random.sample(sorted(made - known), len(made - known))
 
 
-SIMILAR: Sequence[Callable[[str, str], str]] = (
-    lambda tenant, name: f"{tenant}/{name[:-1] or name * 2}",
-    lambda tenant, name: f"{tenant}/{name}-2",
-    lambda tenant, name: f"{tenant[1:] or tenant * 2}/{name}",
-    lambda tenant, name: f"my-{tenant}/{name}",
-    lambda tenant, name: f"{tenant}/{name.swapcase()}",
-    lambda tenant, name: f"{tenant}/other",
-    lambda tenant, name: f"other/{name}",
+SIMILAR: Sequence[Callable[[str, str], Sequence[str]]] = (
+    lambda tenant, name: (tenant, name[:-1] or name * 2),
+    lambda tenant, name: (tenant, f"{name}-2"),
+    lambda tenant, name: (tenant[1:] or tenant * 2, name),
+    lambda tenant, name: (f"my-{tenant}", name),
+    lambda tenant, name: (tenant, name.swapcase()),
+    lambda tenant, name: (tenant, f"no-{name}"),
+    lambda tenant, name: (f"{tenant}-2", name),
 )
-"""Functions that return a name similar to a namespace, given its tenant and its name in there: a
-beginning or an end of its name, a name that begins or ends like it, one that differs in capitals,
-another namespace of the tenant, and a namespace of that name in another tenant.
+"""Functions that return a tenant and a name similar to those of a namespace: a beginning or an end
+of it, a text that begins or ends with it, the same in other capitals, and another namespace of the
+tenant or of that name.
 """
 
 

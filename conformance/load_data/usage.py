@@ -27,6 +27,7 @@ from pulsar_conformance.reference.numbers import Fraction, Percent, exact, plain
 from pulsar_conformance.reference.usage import (
     NIC_SPEED,
     UNWEIGHTED,
+    WEIGHT_SETTINGS,
     weights,
 )
 
@@ -56,8 +57,22 @@ def brokers(draw: st.DrawFn, weighted: bool) -> Trial:
     settings = draw_weights(random) if weighted and random.random() < 0.8 else {}
     if not weighted and draw(st.booleans()):
         settings = draw_weights(random)
-    written = sometimes_as_text(random, settings)
+    written = _sometimes_incomplete(random, sometimes_as_text(random, settings))
     return Trial.of(USAGE.id, usage_case(_broker(random), weighted, written))
+
+
+INCOMPLETE_SHARE = 0.4
+"""Share of the questions in which some weights are absent or null, and thus have their defaults."""
+
+
+def _sometimes_incomplete(random: Random, settings: Json) -> Json:
+    """Return the settings, in some cases without some of the weights, or with null for them."""
+    if random.random() >= INCOMPLETE_SHARE:
+        return settings
+    left_out = random.sample([*WEIGHT_SETTINGS.values()], random.randint(1, len(WEIGHT_SETTINGS)))
+    if random.random() < 1 / 2:
+        return {**settings, **dict.fromkeys(left_out)}
+    return {name: value for name, value in settings.items() if name not in left_out}
 
 
 @composite

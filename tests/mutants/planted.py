@@ -51,7 +51,7 @@ They were written in five sets, and each set was judged before more was drawn be
 | set | written | break no sentence | found at once | missed until more was drawn | still missed |
 | --- | --- | --- | --- | --- | --- |
 | first | 64 | 3 | 58 of 61 | 3 | 0 |
-| second | 80 | 7 | 68 of 73 | 3 | 2 |
+| second | 80 | 7 | 68 of 73 | 4 | 1 |
 | third | 60 | 3 | 53 of 57 | 4 | 0 |
 | fourth | 60 | 2 | 56 of 58 | 2 | 0 |
 | fifth | 60 | 1 | 56 of 59 | 3 | 0 |
@@ -62,10 +62,10 @@ declines a case, does what the documents leave open, or changes only a message t
 * Missed of the first set: ports of one address, capitals of topics, and limits about the load
   assumed of a bundle never measured.
 * Missed of the second set, which was judged by the rules of its areas alone: numerals as names that
-  differ in leading zeros, a usage closer to the lower boundary, and a short term of more than 50
-  samples. Two are still missed, and are not in the list below: a setting of null taken for 0, and
-  the load of a broker's bundles beyond the 200th in a placement. Two faults about whole thresholds
-  were added later.
+  differ in leading zeros, a usage closer to the lower boundary, a short term of more than 50
+  samples, and a setting of null taken for 0. One is still missed, and is not in the list below: the
+  load of a broker's bundles beyond the 200th in a placement. Two faults about whole thresholds were
+  added later.
 * Missed of the third set: a usage of 0 in a broker's history, two idle brokers, windows of more
   than a thousand samples, and domains with more than a hundred namespaces.
 * Missed of the fourth set: automatic splits that look at the default algorithm, and a usage exactly
