@@ -10,7 +10,9 @@ from random import Random
 from pulsar_conformance.reference.ranges import FULL_UPPER, HASHES, HashRange, hex_of
 
 WORDS = ("orders", "Clicks", "payments", "ümlaut", "日志", "a", "trade-7", "iot.sensor", "x" * 60)
-NAMESPACES = ("shop/eu", "shop/us", "bank/core", "t/ns")
+NAMESPACES = ("shop/eu", "shop/eu-2", "my-shop/eu", "t/ns")
+"""Namespaces, some of whose names begin or end like others."""
+
 MANY_NAMESPACES = (*NAMESPACES, *(f"team-{number}/apps" for number in range(1, 61)))
 MANY_BUNDLES = 200
 """Minimum number of bundles whose namespaces are taken from `MANY_NAMESPACES`."""

@@ -297,7 +297,7 @@ def an_eligible_broker_gets_the_bundle(case: Assigning, answer: Placed, expect: 
     expect.that(answer.broker in (case.permitted or (None,)), allowed, answer)
 
 
-@ASSIGN.check("ANTI-17", draws=draws.assigning(draws.join_group))
+@ASSIGN.check("ANTI-17", draws=draws.ASSIGNED_TO_GROUP)
 def the_group_stays_apart(case: Assigning, answer: Placed, expect: Expect) -> None:
     """The chosen broker has the fewest of the group's namespaces, in a domain with the fewest."""
     _ordinary(case, answer, expect)

@@ -8,13 +8,15 @@ from random import Random
 from hypothesis import strategies as st
 from pulsar_conformance.conformance.common.trial import Json, Trial, copied
 from pulsar_conformance.conformance.drawing.loads import randoms, sometimes_as_text
-from pulsar_conformance.conformance.drawing.names import equal_bundles
+from pulsar_conformance.conformance.drawing.names import equal_bundles, similar_namespaces
 from pulsar_conformance.conformance.placement import draw_placements as placements
 from pulsar_conformance.conformance.placement.view import GroupSpread
 from pulsar_conformance.reference.placement import PLACEMENT_STRATEGY
 
 OPERATION = "place.anti_affinity"
-GROUPS = ("blue", "green", "red")
+OTHER_GROUPS = ("green", "blue-2", "blu", "dark-blue", "lue", "Blue")
+"""Groups other than the group "blue"; most have similar names."""
+
 
 Maker = Callable[[Random], Json]
 Change = Callable[[Random, Json], Json]
@@ -48,7 +50,8 @@ def _unserved_case(random: Random, sizes: list[int], namespaces: int) -> Json:
     waiting = iter(random.sample(brokers, len(brokers)))
     names = [f"shop/app-{number + 1}" for number in range(namespaces)]
     shares = random.choice(((1, 0, 0, 0), (5, 1, 1, 1), (2, 2, 2, 1)))
-    grouped = {name: random.choices((*GROUPS, None), shares)[0] for name in names}
+    groups = "blue", *random.sample(OTHER_GROUPS, 2), None
+    grouped = {name: random.choices(groups, shares)[0] for name in names}
     return {
         "settings": {},
         "domains": {
@@ -126,7 +129,8 @@ def several_groups(random: Random) -> Json:
     if random.random() < 0.3:
         return _place_others(random, world, evenly=False)
     case = _without_placements(random)
-    rooms = {group: random.choice(list(case["domains"])) for group in (*GROUPS, None)}
+    groups = "blue", *random.sample(OTHER_GROUPS, 2), None
+    rooms = {group: random.choice(list(case["domains"])) for group in groups}
     for domain, brokers in case["domains"].items():
         for broker in brokers:
             for group, room in rooms.items():
@@ -202,7 +206,8 @@ def into_another_group(random: Random, case: Json) -> Json:
     """Move a namespace to another group."""
     grouped = list(case["groups"])
     name = case["namespace"] if random.random() < 0.6 else random.choice(grouped)
-    case["groups"][name] = random.choice([one for one in GROUPS if one != case["groups"][name]])
+    others = [one for one in ("blue", *OTHER_GROUPS) if one != case["groups"][name]]
+    case["groups"][name] = random.choice(others)
     return case
 
 
@@ -274,9 +279,13 @@ def assigning(*changes: Detail) -> st.SearchStrategy[Trial]:
 
 
 def add_isolation_policies(case: Json, random: Random) -> None:
-    """Add an isolation policy for the namespace, for another namespace, or for both."""
+    """Add an isolation policy for the namespace, for another namespace, or for both.
+
+    The name of the other namespace is similar.
+    """
     brokers = list(case["brokers"])
-    for namespace in random.choice(([NAMESPACE], ["bank/vault"], [NAMESPACE, "bank/vault"])):
+    other = random.choice(similar_namespaces(random, {NAMESPACE}))
+    for namespace in random.choice(([NAMESPACE], [other], [NAMESPACE, other], [other, NAMESPACE])):
         primary = random.sample(brokers, random.randint(0, len(brokers)))
         case["isolation"].append(
             {
@@ -291,14 +300,31 @@ def add_isolation_policies(case: Json, random: Random) -> None:
 def join_group(case: Json, random: Random) -> None:
     """Add the namespace to a group; brokers already serve other namespaces of this group."""
     brokers = random.sample(list(case["brokers"]), len(case["brokers"]))
-    case["groups"][NAMESPACE] = "blue"
+    case["groups"][NAMESPACE], other = "blue", random.choice(OTHER_GROUPS)
     if random.random() < 0.7:
         for index, name in enumerate(brokers):
             case["domains"].setdefault(f"domain-{index % 3 + 1}", []).append(name)
     for index in range(random.randrange(len(brokers) + 2)):
         ahead = random.random() < 0.3
         _give_bundle(case, random.choice(brokers), f"shop/app-{index + 1}", 0, ahead)
-        case["groups"][f"shop/app-{index + 1}"] = random.choice(("blue", "blue", "green"))
+        case["groups"][f"shop/app-{index + 1}"] = random.choice(("blue", other))
+
+
+def serve_similar_group(case: Json, random: Random) -> None:
+    """Add the namespace to a group of which all brokers but one serve a namespace.
+
+    That broker serves more namespaces of another group, which in most cases has a similar name.
+    """
+    case["groups"][NAMESPACE], other = "blue", random.choice(OTHER_GROUPS)
+    one, *others = random.sample(list(case["brokers"]), len(case["brokers"]))
+    for index, broker in enumerate((one, one, *others)):
+        name = f"shop/app-{index + 1}"
+        _give_bundle(case, broker, name, 0, ahead=random.random() < 0.3)
+        case["groups"][name] = other if broker == one else "blue"
+
+
+ASSIGNED_TO_GROUP = (assigning(join_group), assigning(serve_similar_group))
+"""Strategies for trials that assign a bundle of a namespace that is in a group."""
 
 
 def serve_other_bundles(case: Json, random: Random) -> None:

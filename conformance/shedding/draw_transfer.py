@@ -113,8 +113,8 @@ def unbalanced(random: Random) -> Json:
 
     In some cycles, all bundles are large, or policies cover namespaces of other brokers.
     """
-    kind = random.choice((deviating, deviating, deviating, _of_large_bundles, _beside_policies))
-    return kind(random)
+    kinds = (deviating, deviating, _of_large_bundles, _beside_policies, _beside_policies)
+    return random.choice(kinds)(random)
 
 
 def _of_large_bundles(random: Random) -> Json:
@@ -124,11 +124,16 @@ def _of_large_bundles(random: Random) -> Json:
 
 
 def _beside_policies(random: Random) -> Json:
-    """Return an unbalanced cycle; only brokers of medium load have namespaces under policies."""
+    """Return an unbalanced cycle; only brokers of medium load have namespaces under policies.
+
+    The other brokers have bundles of a namespace with a similar name.
+    """
     loads, settings = loading.unbalanced_loads(random, fewest=3)
     inner = sorted(loads, key=lambda name: loads[name])[1:-1]
-    found = cluster(random, loads, namespaces=dict.fromkeys(inner, "shop/us"))
-    group, policy = {"groups": {"shop/us": "apart"}}, {"isolation": [_policy("shop/us", inner, 1)]}
+    under = names.similar_namespaces(random, {"shop/eu"})
+    found = cluster(random, loads, namespaces={name: random.choice(under) for name in inner})
+    group = {"groups": dict.fromkeys(under, "apart")}
+    policy = {"isolation": [{**_policy(under[0], inner, 1), "namespaces": under}]}
     return {"settings": settings, **found, **random.choice((group, policy))}
 
 
