@@ -113,8 +113,8 @@ def unbalanced(random: Random) -> Json:
 
     In some cycles, all bundles are large, or policies cover namespaces of other brokers.
     """
-    kinds = (deviating, deviating, _of_large_bundles, _beside_policies, _beside_policies)
-    return random.choice(kinds)(random)
+    kind = random.choice((deviating, deviating, deviating, _of_large_bundles, _beside_policies))
+    return kind(random)
 
 
 def _of_large_bundles(random: Random) -> Json:

@@ -220,9 +220,9 @@ def with_similar_names_excluded(random: Random, case: Json) -> Json:
 @SHED.check_together(
     "SHED-17",
     draws=(
+        draws.before_and_after_change(with_similar_names_excluded, draws.without_ties),
         draws.cycle_after_change(with_excluded_namespaces, draws.any_strategy),
         draw_transfer.one_cycle(draw_transfer.excluded),
-        draws.before_and_after_change(with_similar_names_excluded, draws.without_ties),
     ),
 )
 def bundles_of_excluded_namespaces_alone_stay(

@@ -74,7 +74,9 @@ def test_the_reference_keeps_each_rule_and_reaches_its_guard(rule_id):
 
 @pytest.mark.parametrize("rule_id", TESTABLE)
 def test_almost_all_drawn_cases_are_legal(rule_id):
-    assert len(legal(rule_id)) > 0.8 * len(drawn(rule_id))
+    # Rules about any answer also draw questions about strategies of newer documents.
+    least = 0.7 if RULES[rule_id].any_operation else 0.8
+    assert len(legal(rule_id)) > least * len(drawn(rule_id))
 
 
 @pytest.mark.parametrize(
