@@ -12,7 +12,10 @@ from pulsar_conformance.conformance.engine.plan import Plan
 from pulsar_conformance.conformance.engine.readings import documented_alternatives
 from pulsar_conformance.conformance.engine.run import Run
 
-PROFILES = ("documented-3.0", "documented-2.10", "documented-2.4", "documented-4.2")
+PROFILES = (
+    "documented-3.0", "documented-2.10", "documented-2.4",
+    "documented-4.0", "documented-4.2", "documented-5.0",
+)  # fmt: skip
 COMBINATIONS = 50
 EXAMPLES = 8
 FEW_EXAMPLES = 3
