@@ -33,8 +33,9 @@ def ways_to_read(profile):
 
 
 @cache
-def cases(profile):
-    return tuple(draw_trials(RULE, profile, SEED, EXAMPLES))
+def cases(profile, questions=1):
+    drawn = draw_trials(RULE, profile, SEED, EXAMPLES)
+    return tuple(one for one in drawn if len(one.questions) == questions)
 
 
 def without_list(case):
@@ -84,6 +85,33 @@ def test_a_strategy_may_choose_excluded_bundles_that_then_stay(profile):
                 assert outcome.word != "violated", (rule, str(outcome), case)
                 reached[rule] += outcome.word == "allowed"
     assert all(reached[rule] for rule in (RULE, "OVERLOAD-04", "THRESHOLD-02"))
+
+
+def answers_and_outcome(profile, trial, answer_with_list):
+    """Return the model's unloads without and with the list, and the rule's outcome.
+
+    `answer_with_list`, if it is not None, is judged instead of the model's unloads with the list.
+    """
+    [without, listing] = trial.questions
+    unloads = Model(profile).answer(OPERATION, without.case)["unload"]
+    judge = RuleEvaluator(specs.load().defaults(profile), Readings.of(profile, {}))
+    with_list = Model(profile).answer(OPERATION, listing.case)["unload"]
+    answered = with_list if answer_with_list is None else answer_with_list
+    answers = [{"unload": unloads}, {"unload": answered}]
+    return unloads, with_list, judge.judge(RULE, trial, answers)
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_similar_names_exclude_nothing(profile):
+    words = Counter()
+    for trial in cases(profile, questions=2):
+        unloads, with_list, right = answers_and_outcome(profile, trial, None)
+        assert with_list == unloads
+        words[right.word] += 1
+        if right.word == "allowed":
+            assert answers_and_outcome(profile, trial, [])[2].word == "violated"
+    assert set(words) == {"allowed", "not_reached"}
+    assert words["allowed"] > 5
 
 
 @pytest.mark.parametrize("profile", ["documented-3.0", "documented-4.0"])
