@@ -256,9 +256,17 @@ def _differ_in_list_alone(exchanges: Sequence[Asked[SheddingCycle, Unloading]]) 
     nothing else, and no bundle of either is excluded.
     """
     (case, _), (listing, _) = exchanges
-    given = {name: value for name, value in listing.settings.given.items() if name != EXCLUDED}
-    same = {**listing.case, "settings": given} == case.case
-    return same and EXCLUDED not in case.settings.given and not _excluded_bundles(listing)
+    unlisted = case.settings.given.get(EXCLUDED) is None
+    return (
+        unlisted
+        and _without_list(case) == _without_list(listing)
+        and not _excluded_bundles(listing)
+    )
+
+
+def _without_list(case: SheddingCycle) -> Json:
+    given = {name: value for name, value in case.settings.given.items() if name != EXCLUDED}
+    return {**case.case, "settings": given}
 
 
 def _assume_one_strategy(cycles: CyclesInARow, expect: Expect) -> None:
