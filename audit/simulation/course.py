@@ -99,6 +99,10 @@ class SimulatedCourse:
     next_unload: int | None = None
     """Number of the first cycle with an unload after the simulated ones; None if unknown."""
 
+    def minutes_at(self, cycle: int) -> float:
+        """Return the minutes from the first cycle to `cycle`, by recorded times if known."""
+        return self.world.minutes_at(cycle, self.minutes)
+
     @cached_property
     def sheds(self) -> tuple[BundleMove, ...]:
         """All unloads caused by shedding."""

@@ -110,7 +110,7 @@ class _Measured:
             splits=sum(len(cycle.splits) for cycle in cycles),
             pause_seconds=UNAVAILABLE_SECONDS * len(moves),
             reconnects=sum(move.clients for move in moves),
-            over_minutes=self._overloaded_cycles * course.minutes,
+            over_minutes=round(self._overloaded_minutes, DIGITS),
             spread_first=spreads[0],
             spread_mean=round(fmean(spreads), DIGITS),
             spread_last=spreads[-1],
@@ -118,10 +118,13 @@ class _Measured:
         )
 
     @cached_property
-    def _overloaded_cycles(self) -> int:
-        threshold = overload_percentage(self.course)
-        usages = (used for cycle in self.course.cycles for used in cycle.usage.values())
-        return sum(used > threshold for used in usages)
+    def _overloaded_minutes(self) -> float:
+        course, threshold = self.course, overload_percentage(self.course)
+        return sum(
+            (course.minutes_at(cycle.number + 1) - course.minutes_at(cycle.number))
+            * sum(used > threshold for used in cycle.usage.values())
+            for cycle in course.cycles
+        )
 
 
 def overload_percentage(course: SimulatedCourse) -> float:

@@ -74,7 +74,7 @@ def _usage_phrase(course: SimulatedCourse) -> str:
 
 
 def _seconds(course: SimulatedCourse, cycle: int) -> float:
-    return cycle * course.minutes * 60
+    return course.minutes_at(cycle) * 60
 
 
 def _round_if_known(used: float | None) -> float | None:

@@ -39,6 +39,18 @@ the table.
 """
 
 
+def _cycles_phrase(course: SimulatedCourse) -> str:
+    """Return a phrase about the number and the times of the cycles."""
+    count, recorded = counted(len(course.cycles), "cycle"), len(course.world.clock)
+    if not recorded:
+        return f"{count} of {course.minutes:g} min"
+    if recorded >= len(course.cycles):
+        return f"{count} at recorded times"
+    return (
+        f"{count}, {recorded} of them at recorded times and the rest {course.minutes:g} min apart"
+    )
+
+
 def simulation_lines(courses: Sequence[SimulatedCourse]) -> Iterator[str]:
     """Yield a table for each world, each followed by the rules that are violated in it."""
     names = list(dict.fromkeys(course.variant for course in courses))
@@ -48,7 +60,7 @@ def simulation_lines(courses: Sequence[SimulatedCourse]) -> Iterator[str]:
         measured = [measures_of(course) for course in here]
         yield from paragraph(f"{world}: {here[0].world.title}")
         bundles = counted(len(here[0].world.bundles), "bundle")
-        yield f"{counted(len(here[0].cycles), 'cycle')} of {here[0].minutes:g} min, {bundles}"
+        yield f"{_cycles_phrase(here[0])}, {bundles}"
         yield ""
         yield from table(
             HEADINGS, [(short[one.variant], *figures(one)) for one in measured], numbers=True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -53,13 +54,13 @@ Faults = Iterator[tuple[int, str]]
 
 
 def _unloads_within_grace(course: SimulatedCourse) -> Faults:
-    grace, last = grace_cycles(course), dict[str, int]()
+    grace, last = grace_cycles(course) * course.minutes, dict[str, float]()
     for move in course.sheds:
-        before = last.get(move.bundle)
-        if before is not None and move.cycle - before < grace:
-            minutes = (move.cycle - before) * course.minutes
+        now = course.minutes_at(move.cycle)
+        minutes = now - last.get(move.bundle, -math.inf)
+        if minutes < grace:
             yield move.cycle, f"{move.bundle} is unloaded {minutes:g} min after its last unload"
-        last[move.bundle] = move.cycle
+        last[move.bundle] = now
 
 
 def _moves_to_busier_brokers(course: SimulatedCourse) -> Faults:

@@ -15,8 +15,10 @@ import pytest
 from pulsar_conformance.adapters.names import connect
 from pulsar_conformance.audit.simulation.deciding import ITSELF, decision_setup
 from pulsar_conformance.audit.simulation.loop import Simulation
-from pulsar_conformance.audit.simulation.measures import match_with_recorded
+from pulsar_conformance.audit.simulation.measures import match_with_recorded, measures_of
 from pulsar_conformance.audit.simulation.recorded import MAX_DELAY_OF_SHED, recorded_world
+from pulsar_conformance.audit.simulation.reporting import simulation_lines
+from pulsar_conformance.audit.simulation.rules import loop_faults
 from pulsar_conformance.audit.simulation.variants import Variant, simulate_worlds
 from pulsar_conformance.audit.simulation.worlds import BadWorld, RecordedUnload
 from pulsar_conformance.conformance.commands.main import main
@@ -252,3 +254,16 @@ def test_a_single_cycle_is_counted_in_the_singular(tmp_path, capsys):
     out, err = capsys.readouterr()
     assert "1 cycle of c is replayed at its recorded time\n" in err
     assert "\n1 cycle of " in out
+
+
+def test_the_long_run_is_judged_by_recorded_times():
+    """Two hours between recorded cycles are longer than any grace period."""
+    made = course("OverloadShedder")
+    judged = replace(made, settings={**made.settings, GRACE: 30})
+    assert "LOOP-01" in {fault.rule.id for fault in loop_faults(judged)}
+    hours = tuple(120.0 * number for number in range(len(made.world.clock)))
+    slow = replace(judged, world=replace(made.world, clock=hours))
+    assert "LOOP-01" not in {fault.rule.id for fault in loop_faults(slow)}
+    over = [measures_of(one).over_minutes for one in (judged, slow)]
+    assert 0 < over[0] < over[1] / 50
+    assert f"{len(made.cycles)} cycles at recorded times" in "\n".join(simulation_lines([slow]))
