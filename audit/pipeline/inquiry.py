@@ -23,7 +23,7 @@ from pulsar_conformance.audit.tables.formatting import precise_utc
 from pulsar_conformance.audit.tables.last_reports import RHYTHM_INTERVALS, SILENT_AFTER
 from pulsar_conformance.audit.verdicts import cases, extensible, transfers
 from pulsar_conformance.audit.verdicts.arithmetic import (
-    Difference,
+    UnloadDifference,
     arithmetic_lines,
     difference_from_recorded,
 )
@@ -328,7 +328,7 @@ def _is_recorded(tables: Tables, this: Column) -> bool:
 
 def _arithmetic_lines(
     tables: Tables, plan: AuditPlan, asked: Inquiry, this: Column, moved: Column, moment: str
-) -> Generator[str, None, Difference | None]:
+) -> Generator[str, None, UnloadDifference | None]:
     """Yield the derivation of a cycle's case, as far as it concerns the bundle or broker.
 
     The derivation is for `moment` or, if that is empty, for the recorded time of the cycle. There

@@ -41,14 +41,13 @@ the table.
 
 def _cycles_phrase(course: SimulatedCourse) -> str:
     """Return a phrase about the number and the times of the cycles."""
-    count, recorded = counted(len(course.cycles), "cycle"), len(course.world.clock)
+    count, recorded = len(course.cycles), len(course.world.clock)
+    phrase, apart = counted(count, "cycle"), f"{course.minutes:g} min"
     if not recorded:
-        return f"{count} of {course.minutes:g} min"
-    if recorded >= len(course.cycles):
-        return f"{count} at recorded times"
-    return (
-        f"{count}, {recorded} of them at recorded times and the rest {course.minutes:g} min apart"
-    )
+        return f"{phrase} of {apart}"
+    if count > recorded:
+        return f"{phrase}, the first {recorded} at recorded times and then every {apart}"
+    return f"{phrase} at {'its recorded time' if count == 1 else 'their recorded times'}"
 
 
 def simulation_lines(courses: Sequence[SimulatedCourse]) -> Iterator[str]:

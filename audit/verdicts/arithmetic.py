@@ -79,7 +79,7 @@ def _derivation(cases: Sequence[Mapping[str, Any]], focus: Focus) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Difference:
+class UnloadDifference:
     """How a case's answer under a profile differs from the unloads recorded in its cycle."""
 
     profile: str
@@ -102,7 +102,7 @@ class Difference:
 
 def difference_from_recorded(
     saved: Mapping[str, Any], recorded: Mapping[BundleOfBroker, str], focus: Focus
-) -> Difference | None:
+) -> UnloadDifference | None:
     """Return how a case's answer differs from the unloads recorded in its cycle.
 
     None if it does not differ, or if the case has no definite answer, for example because a setting
@@ -113,7 +113,7 @@ def difference_from_recorded(
     if chosen is None:
         return None
     shed = {one for one, cause in recorded.items() if cause == SHEDDING}
-    found = Difference(saved["profile"], shed - chosen, chosen - recorded.keys())
+    found = UnloadDifference(saved["profile"], shed - chosen, chosen - recorded.keys())
     return found if found.kept or found.unloaded else None
 
 

@@ -20,7 +20,7 @@ from pulsar_conformance.audit.pipeline.summary import RULES_AT_OTHER_TIMES
 from pulsar_conformance.audit.tables import cycles
 from pulsar_conformance.audit.tables.formatting import precise_utc
 from pulsar_conformance.audit.verdicts import cases
-from pulsar_conformance.audit.verdicts.arithmetic import Difference, chosen_unloads
+from pulsar_conformance.audit.verdicts.arithmetic import UnloadDifference, chosen_unloads
 from pulsar_conformance.audit.verdicts.checks.registry import ALLOWED
 from pulsar_conformance.conformance.explain.focus import Focus
 from pyspark.sql import Column, DataFrame
@@ -86,7 +86,7 @@ def _brokers_that_kept_all(tables: Tables, plan: AuditPlan) -> DataFrame:
     return found.where("times = looked").select(*CYCLE, "moment", "broker")
 
 
-def may_stay_text(tables: Tables, this: Column, difference: Difference) -> str:
+def may_stay_text(tables: Tables, this: Column, difference: UnloadDifference) -> str:
     """Return why the report does not count an omission; empty if no bundle may have had to stay.
 
     `this` selects the cycle from whose recorded unloads the release's arithmetic differs.

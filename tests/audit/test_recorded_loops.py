@@ -253,7 +253,7 @@ def test_a_single_cycle_is_counted_in_the_singular(tmp_path, capsys):
     assert main(["simulate", "--history", str(file), "--cycles", "1"]) == 0
     out, err = capsys.readouterr()
     assert "1 cycle of c is replayed at its recorded time\n" in err
-    assert "\n1 cycle of " in out
+    assert "\n1 cycle at its recorded time, " in out
 
 
 def test_the_long_run_is_judged_by_recorded_times():
@@ -266,4 +266,6 @@ def test_the_long_run_is_judged_by_recorded_times():
     assert "LOOP-01" not in {fault.rule.id for fault in loop_faults(slow)}
     over = [measures_of(one).over_minutes for one in (judged, slow)]
     assert 0 < over[0] < over[1] / 50
-    assert f"{len(made.cycles)} cycles at recorded times" in "\n".join(simulation_lines([slow]))
+    assert f"{len(made.cycles)} cycles at their recorded times" in "\n".join(
+        simulation_lines([slow])
+    )

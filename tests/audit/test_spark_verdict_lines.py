@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
 
-from pulsar_conformance.audit.verdicts.arithmetic import Difference
+from pulsar_conformance.audit.verdicts.arithmetic import UnloadDifference
 from pulsar_conformance.audit.verdicts.omissions import MAY_HAVE_STAYED, may_stay_text
 from pulsar_conformance.audit.verdicts.verdict_lines import judging_rules_text, verdict_lines
 from pyspark.sql import functions as F
@@ -71,5 +71,5 @@ def test_rules_that_are_kept_are_named(session):
 def test_a_broker_of_which_a_bundle_may_have_stayed_is_told(session, kept, unloaded, told):
     rows = session.createDataFrame([("b1", 1), ("b2", 0)], "broker string, held int")
     tables = {"broker_decisions": rows}
-    difference = Difference("released-3.0", kept, unloaded)
+    difference = UnloadDifference("released-3.0", kept, unloaded)
     assert may_stay_text(tables, F.lit(True), difference) == told
