@@ -44,6 +44,14 @@ FAILED = WrittenLine(
     "Error when trying to perform load shedding on for broker",
     "broker",
 )
+UNLOAD_EVENT = re.compile(
+    r"Unloading bundle\b.*\bUnload\[sourceBroker=([^,\s]+), serviceUnit=([^,\s]+),"
+)
+"""Pattern of an unload by the extensible load manager; its groups are the broker and the bundle.
+
+Pulsar 5.0 gives the part from `Unload[` on as the attribute `bundle`.
+"""
+
 ELECTED = re.compile(r"This broker (\S+ )?was elected leader")
 CYCLE_MESSAGES = re.compile(
     r"Attempting to shed load on|is planning to shed|No broker is below the lower bound|"
@@ -66,6 +74,8 @@ def read_log(data: ImportedData, file: Path, lines: Iterable[str], date: datetim
         at = times.time_of(line)
         split += SPLITTING.search(message) is not None
         unload = _bundle_and_broker(UNLOADING, message, attributes)
+        if event := UNLOAD_EVENT.search(f"{message} {attributes.get('bundle', '')}"):
+            unload = event[2], event[1]
         failed = _bundle_and_broker(FAILED, message, attributes)
         elected, cycle = ELECTED.search(message), CYCLE_MESSAGES.search(message)
         settings = read_logged_line(f"{file}:{line.number}", message)

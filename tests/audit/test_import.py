@@ -227,7 +227,33 @@ def test_the_znode_that_a_shell_prints_is_named_by_its_file(imported, tmp_path):
     assert [one["broker"] for one in records] == ["b1:8080", "b2:8080", "b3:8080"]
 
 
+EVENT = (
+    f"Unload[sourceBroker=b1:8080, serviceUnit={BUNDLES[0]}, destBroker=Optional[b2:8080], "
+    "force=true]"
+)
+"""How the extensible load manager writes an unload."""
+
 LOGS = {
+    "event": (
+        "2026-11-20T10:06:01,000+0000 [pulsar-load-manager-1-1] INFO  UnloadScheduler - "
+        f"[TransferShedder] Unloading bundle: {EVENT}",
+        [],
+    ),
+    "event of 5.0": (
+        "2026-11-20T10:06:01,000+0000 [pulsar-load-manager-1-1] INFO UnloadScheduler - "
+        f"Unloading bundle {{bundle={EVENT}, strategy=TransferShedder}}",
+        [],
+    ),
+    "event as JSON": (
+        json.dumps(
+            {
+                "timestamp": "2026-11-20T10:06:01.000Z",
+                "message": "Unloading bundle",
+                "attributes": {"bundle": EVENT},
+            }
+        ),
+        [],
+    ),
     "no date": (f"10:06:01.000 [main] INFO {LOGGED}", ["--date", "2026-11-20"]),
     "no zone": (f"2026-11-20 10:06:01,000 [main] INFO {LOGGED}", []),
     "zone": (f"2026-11-20T11:06:01.000+01:00 [main] INFO {LOGGED}", []),
