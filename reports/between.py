@@ -120,7 +120,7 @@ PRINTED = f"{saved.FOLDER.as_posix()}/"
 
 
 def _with_case_folder(text: str) -> str:
-    """Return the output of `changes` with saved cases in the folder of the pages."""
+    """Return the output of `changes` with the paths of saved cases below the pages' folder."""
     return text.replace(PRINTED, f"{OUTPUT.as_posix()}/{CASES}/")
 
 

@@ -106,7 +106,7 @@ class AdminApi:
 
         Errors: `NoAnswer`.
         """
-        return self._answer(READ_METHOD, path, None, base, self.access.seconds, text=text)
+        return self._send(READ_METHOD, path, None, base, self.access.seconds, text=text)
 
     def change(self, method: str, path: str, body: Any = None) -> None:
         """Send a request that changes the cluster; a `body` that is not text is sent as JSON.
@@ -114,7 +114,7 @@ class AdminApi:
         Errors: `NoAnswer`.
         """
         content = body if body is None or isinstance(body, str) else json.dumps(body)
-        self._answer(
+        self._send(
             method, path, content, None, max(self.access.seconds, MIN_CHANGE_SECONDS), text=True
         )
 
@@ -122,7 +122,7 @@ class AdminApi:
         """Close all connections."""
         self._client.close()
 
-    def _answer(
+    def _send(
         self,
         method: str,
         path: str,

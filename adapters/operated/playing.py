@@ -104,7 +104,7 @@ class PlayedCluster:
         names = [name for name, broker in self.brokers.items() if broker in places]
         if not names:
             raise ConditionTimeout(
-                f"{topic} is served by {' or '.join(places)}, which is not a broker of the story"
+                f"{topic} is served by a broker that is not in the story ({', '.join(places)})"
             )
         return names[0]
 

@@ -145,7 +145,7 @@ def check_metrics(
     if manager == EXTENSIBLE and operation == USAGE.id:
         raise BadSnapshot(
             f"{place}: {operation} applies only to the modular and simple load managers, but these "
-            f"brokers run the {EXTENSIBLE} one; explain --metrics shows the usage that it sheds by"
+            f"brokers run the {EXTENSIBLE} one; for the usage by which it sheds, explain --metrics"
         )
     if smoothed and manager != EXTENSIBLE:
         raise BadSnapshot(

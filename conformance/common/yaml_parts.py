@@ -227,7 +227,7 @@ def names_other_component(name: str) -> bool:
 
 
 def runs_other_component(name: str, *commands: Any) -> bool:
-    """True if a container runs no broker; its commands decide or, if they run nothing, its name."""
+    """True if a container runs no broker, by its commands or, if they run nothing, its name."""
     runs = components_run(*commands)
     return BROKERS.isdisjoint(runs) if runs else names_other_component(name)
 
@@ -256,7 +256,7 @@ def containers_of_brokers(containers: list[Any]) -> list[Any]:
 
 
 def runs_broker(name: str, parts: dict[str, Any]) -> bool:
-    """True if a container runs a broker; its commands decide or, if they run nothing, its name."""
+    """True if a container runs a broker, by its commands or, if they run nothing, its name."""
     runs = components_run(*(parts.get(key) for key in ("entrypoint", "command", "args")))
     words = {word.lower() for word in WORD.findall(name)}
     return not BROKERS.isdisjoint(runs or words)

@@ -32,7 +32,7 @@ REDUCING_MESSAGES = 12
 """Minimum number of messages for reducing a case, even if isolating it took `MAX_MESSAGES`."""
 
 COSTLY_MESSAGES = 4
-"""Maximum number of messages to reduce an unanswered case if each takes seconds."""
+"""Maximum number of requests in the reduction of an unanswered case if answers take seconds."""
 
 MAX_SECONDS = 60.0
 """Seconds after which the reduction of an unanswered case stops. If a case makes the implementation
@@ -182,8 +182,8 @@ class _UnansweredSearch:
         return [one is first for one in trials]
 
     def _first_unanswered(self, trials: Sequence[Trial]) -> Trial | None:
-        """Return the first trial that gets no answer; None if all are answered, or if no messages
-        are left.
+        """Return the first trial that gets no answer; None if all are answered, or if the limit on
+        messages is reached first.
         """
         asked = self._ask_together(trials)
         if asked is None or len(trials) == 1:
@@ -199,7 +199,7 @@ class _UnansweredSearch:
         """Ask trials in one message; return the index of the first without an answer, and why.
 
         The index is None if the whole message failed. The result is None if all trials are
-        answered, or if no messages or time are left.
+        answered, or if the limit on messages or time is reached.
         """
         if not self._left or not trials or time.monotonic() > self._until:
             return None

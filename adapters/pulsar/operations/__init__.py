@@ -50,8 +50,9 @@ OPERATIONS: Mapping[str, Operation] = {
 
 
 def offered_operations(release: Release) -> Mapping[str, Operation]:
-    """Return functions that answer the operations that a release, or a user's strategy in it,
-    offers.
+    """Return, by operation, the functions that answer for a release.
+
+    With a user's strategy, only those that depend on the strategy are offered.
     """
     if not (release.shedder or release.placer):
         return OPERATIONS
