@@ -51,9 +51,12 @@ class Configurations:
     def of(self, settings: Mapping[str, Any]) -> Java:
         """Return a `ServiceConfiguration`; unknown settings are ignored, as the release does.
 
+        A setting that is null has its documented default, like one that is absent.
+
         Errors: `Inexpressible` for a value that the release's field cannot hold.
         """
-        given = {**self._defaults, **settings}.items()
+        known = {name: value for name, value in settings.items() if value is not None}
+        given = {**self._defaults, **known}.items()
         lines = [_line(name, self._format_value(name, value)) for name, value in given]
         properties = java_class("java.util.Properties")()
         properties.load(java_class("java.io.StringReader")("\n".join(lines)))

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from pulsar_conformance import specs
+from pulsar_conformance.adapters.names import connect
 from pulsar_conformance.adapters.pulsar.versions import releases
 from pulsar_conformance.conformance.compare.changes_text import profile_of
 from pulsar_conformance.specs.broker import broker_settings, default_in, every_release
@@ -18,6 +19,7 @@ from pulsar_conformance.specs.broker import broker_settings, default_in, every_r
 pytestmark = pytest.mark.pulsar
 
 TESTS = Path(__file__).parents[2]
+BUNDLES = "defaultNumberOfNamespaceBundles"
 BEFORE_2_11 = ("2.4.2", "2.10.5")
 """Releases without a setting for the placement strategy."""
 
@@ -66,3 +68,11 @@ def test_a_bundle_that_placement_would_return_to_its_owner_is_unloaded_as_the_pr
 def test_what_no_case_can_show_is_done_as_the_profile_says(version, way):
     found = asked(version)[way]
     assert found in ("unspoken", specs.load().ways_of(profile_of(version))[way])
+
+
+def test_a_null_setting_has_its_documented_default():
+    """The class of 5.0.0-M1 has 4 bundles as its own default; its documents say 32."""
+    cases = [{"bundles": None, "settings": one} for one in ({}, {BUNDLES: None}, {BUNDLES: 8})]
+    with connect("pulsar:5.0.0-M1", "documented-5.0", {}) as connection:
+        answers = connection.ask("bundles.create", cases)
+    assert [len(one["boundaries"]) - 1 for one in answers] == [32, 32, 8]
